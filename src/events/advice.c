@@ -1,9 +1,9 @@
 /*
- * advice.c - madvise and its kin: what is mapped stays mapped, but some advice takes its pages away.
+ * advice.c - madvise and related calls: mappings stay, but some advice discards their pages.
  *
- * process_madvise of a process to itself does what madvise does, range by range up to the first that fails:
- * so each range is advised by a call of its own, and told as madvise's.  What the kernel refuses as a whole,
- * and what is said of another process, is left to it.
+ * process_madvise of a process to itself behaves as madvise for one range after the other, up to
+ * the first failure.  So each range is advised by a separate call and reported as a madvise event.
+ * The kernel handles calls that it refuses as a whole, and calls for another process, unchanged.
  */
 #include "events_priv.h"
 
@@ -19,7 +19,7 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-#define RANGES_MAX 1024u /* the kernel's */
+#define RANGES_MAX 1024u /* limit of the kernel */
 
 bool change_discards(int advice)
 {
@@ -47,7 +47,7 @@ static long call_raw(const struct advice *a)
     return -1;
 }
 
-/* libc's, which has it from 2.36 on. */
+/* libc has process_madvise since 2.36. */
 static long call_of_process(struct origin o, const struct advice *a)
 {
     if (o.raw)
@@ -57,7 +57,7 @@ static long call_of_process(struct origin o, const struct advice *a)
     return NEXT(process_madvise)(a->pidfd, a->range, a->count, a->what, a->flags);
 }
 
-/* Of this range alone. */
+/* Make the call for this range only. */
 static int call_of_ours(struct origin o, const union rtc_event *e, const struct advice *a)
 {
     struct iovec range = {e->madvise.addr, e->madvise.length};
@@ -65,9 +65,11 @@ static int call_of_ours(struct origin o, const union rtc_event *e, const struct 
     return MAKING(RTC_EVENT_MADVISE, one.pidfd, one.range, call_of_process(o, &one)) < 0 ? -1 : 0;
 }
 
-/* ---- told ------------------------------------------------------------------------------------ */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
-/* Pages of several mappings, or in front of a hole, are discarded although the call fails. */
+/*
+ * In a range of several mappings, or with a hole, some pages are discarded although the call fails.
+ */
 static bool is_one_mapping(struct range r)
 {
     struct mapping m;
@@ -80,7 +82,7 @@ static void notify_range(struct visit *v, uint32_t type, struct range r)
         visit_notify_range(v, type, r);
 }
 
-/* `to`: one of its ranges; NULL: it is madvise's. */
+/* `to`: the range belongs to this process_madvise call; NULL: to madvise. */
 static int advise(struct origin o, void *addr, size_t length, int what, const struct advice *to)
 {
     struct visit v;
@@ -133,7 +135,7 @@ ssize_t change_advice_to_oneself(struct origin o, const struct advice *a)
     return (ssize_t)done;
 }
 
-/* ---- doorways -------------------------------------------------------------------------------- */
+/* ---- interposed functions -------------------------------------------------------------------- */
 
 EXPORT int rtc_madvise(void *addr, size_t length, int advice)
 {
@@ -148,7 +150,7 @@ EXPORT int madvise(void *addr, size_t length, int advice)
 
 EXPORT int __madvise(void *addr, size_t length, int advice) SAME(madvise);
 
-/* Returns its error, and takes DONTNEED for a hint that changes nothing. */
+/* posix_madvise returns the error number, and ignores DONTNEED. */
 EXPORT int posix_madvise(void *addr, size_t length, int advice)
 {
     if (!is_armed(RTC_EVENT_MADVISE) || advice == POSIX_MADV_DONTNEED)

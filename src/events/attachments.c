@@ -1,8 +1,12 @@
 /*
- * attachments.c - how much shmdt unmaps: all pieces of the segment that lie where they would if the
- * whole of it were attached there, as the kernel does it.  What was attached through us, and is in
- * one piece by the map, is known from then, as far as there is room.  Else the kernel is asked,
- * whose list may be long, and where that cannot be (a sandbox) it is what was attached.
+ * attachments.c - which range shmdt unmaps.  As in the kernel: all pieces of the segment that lie
+ * where they would if the whole segment were attached there.
+ *
+ * Attachments made through our functions are remembered in a small table.  If one is still in one
+ * piece according to the map of mappings, its range is used.  Otherwise /proc/self/maps is read,
+ * which may be long.  If that is not possible (in a sandbox), the remembered range is used.
+ *
+ * The table is protected by srcu_lock.
  */
 #include "events_priv.h"
 
@@ -39,7 +43,7 @@ static struct attachment remembered(uintptr_t at)
     return a;
 }
 
-/* Who calls the kernel may have made holes unseen. */
+/* A raw system call may have made holes that the map does not contain. */
 static bool is_in_one_piece(const struct attachment *a)
 {
     struct map_region r;
@@ -53,7 +57,7 @@ static bool is_same_segment(const struct mapping *a, const struct mapping *b)
     return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
 }
 
-/* Would it lie there if the whole of its segment were attached at `at`? */
+/* Does the mapping lie where it would if its whole segment were attached at `at`? */
 static bool belongs(const struct mapping *m, uintptr_t at)
 {
     return m->shared && m->start >= at && m->start - at == m->offset &&
@@ -75,7 +79,7 @@ struct range attachment_of(uintptr_t at)
         if (!belongs(&m, at) || (r.end && (!is_same_segment(&first, &m) || m.end - at > bytes)))
             continue;
         if (!r.end) {
-            first = m; /* which segment it is, says the first piece, whatever mremap made of it */
+            first = m; /* the first piece determines the segment, even if mremap has changed it */
             r.start = m.start;
             bytes = os_shared_segment_bytes((int)m.inode);
         }

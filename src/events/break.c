@@ -1,9 +1,9 @@
 /*
- * break.c - the break: what is between two values of it comes or goes.
+ * break.c - brk and sbrk: the range between the old and the new break is mapped or unmapped.
  */
 #include "change.h"
 
-/* Between two values of the break. */
+/* The pages between two values of the break. */
 static struct range between(uintptr_t low, uintptr_t high)
 {
     if (low >= high)
@@ -11,7 +11,7 @@ static struct range between(uintptr_t low, uintptr_t high)
     return (struct range){align_up(low, PAGE_BYTES), align_up(high, PAGE_BYTES)};
 }
 
-/* As libc has it; who calls the kernel may have moved it behind its back. */
+/* libc's value; a raw system call may have moved the break without libc. */
 static uintptr_t libcs_break(void)
 {
     return (uintptr_t)next_sbrk(0);
@@ -23,8 +23,8 @@ static uintptr_t current_break(void)
 }
 
 /*
- * From `before` to what it is after the call, if that is made.  libc's brk returns success when the
- * kernel refused an address below the break, so what has come of it is looked at.
+ * Move the break from `before`, to `after` if the call succeeds.  libc's brk returns success when
+ * the kernel refused an address below the break, so the break is read after the call.
  */
 static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintptr_t before,
                        uintptr_t after)
@@ -51,7 +51,7 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     change_end(&c);
 }
 
-/* It was only asked for, and a handler has moved it. */
+/* The call was a query, but a handler has changed it and moved the break. */
 static void moved_unasked(struct change *c, uintptr_t before, uintptr_t now)
 {
     struct range come = between(before, now), gone = between(now, before);
@@ -61,7 +61,7 @@ static void moved_unasked(struct change *c, uintptr_t before, uintptr_t now)
     change_mapped(c, come);
 }
 
-/* The commonest call of them all, which changes nothing. */
+/* sbrk(0), the most frequent call, which changes nothing. */
 static void *look_at_break(struct origin o)
 {
     struct change c;
@@ -80,7 +80,7 @@ void *change_break_by(struct origin o, intptr_t increment)
         return look_at_break(o);
     union rtc_event e = {.sbrk = {INVALID_POINTER, increment}};
     uintptr_t now = current_break(), from = libcs_break(), after = from + (uintptr_t)increment;
-    bool wraps = increment > 0 ? after < from : after > from; /* refused */
+    bool wraps = increment > 0 ? after < from : after > from; /* refused by libc */
     move_break(o, RTC_EVENT_SBRK, &e, now, wraps ? now : after);
     return e.sbrk.result;
 }

@@ -1,10 +1,10 @@
 /*
- * calls.c - the functions that change the address space, in front of libc's: doorways.  A call that
- * maps, unmaps or protects goes into the map of what is mapped; of one that does not, and that no
- * handler wants to hear of, one word is looked at.
+ * calls.c - the interposed functions that change the address space.  A call that maps, unmaps or
+ * changes protection is entered into the map of mappings.  All other calls test one word if no
+ * handler is registered.
  *
- * On to the next definition, not to the kernel: others may stand between us and libc, or have patched
- * it, and live on these calls as well.
+ * The functions call the next definition, not the kernel.  Other libraries may be interposed
+ * between us and libc, or have patched libc, and depend on these calls as well.
  */
 #include "events_priv.h"
 
@@ -26,7 +26,7 @@ EXPORT int rtc_munmap(void *address, size_t size)
     return change_unmap(ORIGIN_REPORTED, address, size);
 }
 
-/* As libc: the last argument is passed on in any case. */
+/* As libc: the last argument is always passed on. */
 #define REMAP_EVENT(e, address, old_size, new_size, flags)                               \
     va_list ap;                                                                          \
     va_start(ap, flags);                                                                 \
@@ -87,7 +87,7 @@ EXPORT void *sbrk(intptr_t increment)
     return change_break_by(ORIGIN(SBRK), increment);
 }
 
-/* The next sbrk may be one that goes on by this name: tcmalloc's does. */
+/* The next sbrk may call __sbrk, as tcmalloc's does. */
 void *__sbrk(intptr_t increment);
 EXPORT void *__sbrk(intptr_t increment)
 {
@@ -111,7 +111,7 @@ EXPORT int rtc_brk(void *addr)
     return change_break(ORIGIN_REPORTED, addr);
 }
 
-/* ---- what stays mapped ----------------------------------------------------------------------- */
+/* ---- mappings stay --------------------------------------------------------------------------- */
 
 #define RIGHTS_EVENT(address, size, prot, pkey)       \
     &(union rtc_event)                                \
@@ -212,8 +212,7 @@ EXPORT int rtc_orig_brk(void *addr)
 
 static struct range as_given(void *address, size_t size)
 {
-    return (struct range){(uintptr_t)address,
-                          (uintptr_t)address + size}; /* none where that wraps */
+    return (struct range){(uintptr_t)address, (uintptr_t)address + size}; /* empty if that wraps */
 }
 
 EXPORT void rtc_vm_mmap(void *address, size_t size)

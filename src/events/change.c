@@ -1,15 +1,15 @@
 /*
- * change.c - what each call does to the address space, told around the call: mmap and munmap here, the others
- * in remap.c, shm.c, break.c and stays.c.
+ * change.c - the effect of each call on the address space, reported before and after the call: mmap
+ * and munmap here, the others in remap.c, shm.c, break.c and stays.c.
  *
- * Before: what is about to go.  Then the native event, on whose way the call is made.  After: what
- * has come; or, when it failed, what of the announced has stayed.  The kernel does not promise
- * that a failure changes nothing - the place of MAP_FIXED and MREMAP_FIXED may be empty by then -,
- * so what has stayed is asked of /proc/self/maps.  That takes time, in calls that fail after
- * something was announced.
+ * Before the call the range to be unmapped is reported.  Then the native event is reported and the
+ * call is made.  After it, the mapped range is reported; or, if the call has failed, the part of
+ * the announced range that is still mapped.  The kernel does not guarantee that a failed call
+ * changes nothing: the target of MAP_FIXED and MREMAP_FIXED may be empty.  So after a failure
+ * /proc/self/maps is read.  This takes time, but only in failed calls that have announced a range.
  *
- * The ranges are computed from what the caller gave.  A handler that changes its fields changes the
- * call, and has to know what that means for the others.
+ * Ranges are computed from the caller's arguments.  A handler that modifies the event's fields
+ * changes the call, and is responsible for the ranges that other handlers see.
  */
 #include "change.h"
 
@@ -19,7 +19,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define HUGE_PAGE_BYTES (2ull << 20) /* x86-64's, where MAP_HUGETLB does not say */
+#define HUGE_PAGE_BYTES (2ull << 20) /* x86-64 default for MAP_HUGETLB */
 
 static uint64_t page_unit(int flags)
 {
@@ -58,7 +58,7 @@ void *change_map(struct origin o, union rtc_event *e)
     return e->mmap.result;
 }
 
-/* The call alone, of what is not ours. */
+/* Unmap only the parts of the range that do not belong to the runtime. */
 static int unmap_theirs(struct range gone)
 {
     struct range piece;
@@ -69,7 +69,10 @@ static int unmap_theirs(struct range gone)
     return 0;
 }
 
-/* Some of it is ours: that stays, whatever comes of the call. */
+/*
+ * Part of the range belongs to the runtime: that part stays mapped, whether or not the call
+ * succeeds.
+ */
 static COLD void unmap_around_ours(struct change *c, union rtc_event *e, struct range gone)
 {
     uintptr_t own, own_end;

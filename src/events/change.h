@@ -1,6 +1,7 @@
 /*
- * change.h - a call that changes the address space, on its way: who is told of it, and the map of what is
- * mapped.  For the files that say what each call means (change.c has what they have in common).
+ * change.h - the state of a call that changes the address space: the handlers to notify, and its
+ * transaction in the map of mappings.  It is shared by the files that implement the calls; change.c
+ * and pieces.c have the common functions.
  */
 #ifndef EVENTS_CHANGE_H
 #define EVENTS_CHANGE_H
@@ -45,7 +46,7 @@ ALWAYS_INLINE void change_unmapped(struct change *c, struct range r)
     change_notify(c, RTC_EVENT_VM_UNMAPPED, r);
 }
 
-/* The same of what will not be mapped any more. */
+/* Report a range that will be unmapped, and remove it from the map. */
 ALWAYS_INLINE void change_going(struct change *c, struct range r)
 {
     change_unmapped(c, r);
@@ -55,29 +56,29 @@ ALWAYS_INLINE void change_going(struct change *c, struct range r)
 /* ---- pieces.c -------------------------------------------------------------------------------- */
 
 void change_cancelled(struct change *c, struct range r);
-/* A call has failed: what of the announced range is mapped is what it was. */
+/* A call has failed: the part of the announced range that is still mapped is unchanged. */
 void change_unchanged(struct change *c, struct range r);
 /*
- * Some of what is about to be replaced, or moved, is the runtime's (unmap.c): the call is over, and
- * has failed as if there was no room.
+ * Part of the range to be replaced or moved belongs to the runtime (unmap.c).  true: the call has
+ * ended, and failed with ENOMEM.
  */
 bool change_refused(struct change *c, uint32_t op, struct range over, struct range from);
 
 #define PIECES_MAX 32u
 
 struct pieces {
-    uint32_t count; /* PIECES_MAX: there may be more behind the last */
+    uint32_t count; /* PIECES_MAX: there may be more after the last */
     struct range piece[PIECES_MAX];
 };
 
-/* What of r is mapped, and none of the runtime's; false: it cannot be asked. */
+/* Find the mapped parts of r, without those of the runtime; false: not available. */
 bool pieces_find(struct range r, struct pieces *p);
-/* The next pieces of r, which is shortened by them; false: there are none. */
+/* The next pieces of r; removes them from r.  false: no more pieces. */
 bool pieces_next(struct range *r, struct pieces *p);
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-/* Of a type that the compiler knows. */
+/* `type` is a compile-time constant. */
 ALWAYS_INLINE void change_call(struct change *c, uint32_t type, union rtc_event *e)
 {
     if (unlikely(c->is_reported))

@@ -1,18 +1,21 @@
 /*
- * dispatch.c - events=all: every system call of every thread is looked at (os/dispatch.c says how).
+ * dispatch.c - events=all: inspects every system call of every thread (for the mechanism see
+ * os/dispatch.c).
  *
- * One that changes the address space is made here, and told as the functions in front of libc would
- * (dispatch_feed.c); what those functions lead to themselves is not told again.  All others go on unchanged.
+ * A system call that changes the address space is made here, and reported as by the interposed
+ * functions (dispatch_feed.c).  System calls made by those functions themselves are not reported
+ * again.  All other calls are passed on unchanged.
  *
- * Some cannot: then this thread is not looked at any more, which is counted.
+ * In some cases a thread must be disarmed; such threads are counted:
  *
- *   a sandbox is entered             it may forbid what a handler returns by
- *   int $0x80                        its numbers are those of another system
- *   munmap of the stack it stands on there is no room for a handler afterwards
- *   too many places that fork        there are tables of them
+ *   a sandbox is entered             it may forbid sigreturn
+ *   int $0x80                        it uses the numbers of another ABI
+ *   munmap of the thread's own stack a signal handler would have no stack afterwards
+ *   too many call sites that fork    their tables are full
  *
- * The program may use SIGSYS: what is not ours is handed on to its handler (dispatch_signal.c).  It
- * may not use syscall user dispatch itself: it finds a kernel without.
+ * The program may use SIGSYS: signals that are not from dispatch are forwarded to its handler
+ * (dispatch_signal.c).  It cannot use syscall user dispatch itself: prctl fails as on a kernel
+ * without it.
  */
 #include "events_priv.h"
 #include "dispatch_priv.h"
@@ -23,7 +26,7 @@
 #include <sys/syscall.h>
 
 #define PR_SET_SYSCALL_USER_DISPATCH 59
-#define SECCOMP_FILTERS 1 /* the first of its operations that only ask is 2 */
+#define SECCOMP_FILTERS 1 /* the operations from 2 on are queries */
 #define MEASURED 16u
 #define MEASURED_TIMES 4u
 
@@ -42,7 +45,7 @@ static void stop_dispatching(void *context)
     os_dispatch_repeat(context);
 }
 
-/* Calls that mean something here; false: all others. */
+/* Handle the calls that are treated here; false: another call. */
 static bool answer(long number, const long a[6], void *context)
 {
     long result;
@@ -85,7 +88,7 @@ static void on_call(int signal, void *info, void *context)
         stop_dispatching(context);
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static uint64_t time_of(bool through)
 {
@@ -115,7 +118,7 @@ bool dispatch_is_libcs(uintptr_t pc)
     return (pc >= libc.start && pc < libc.end) || pc - loader_range.start < loader_range.bytes;
 }
 
-/* What a call costs more than without us. */
+/* Additional cost of a dispatched call in ns. */
 static uint32_t measure(void)
 {
     uint64_t without = time_of(false), with = time_of(true);
@@ -141,7 +144,7 @@ void events_dispatch(void)
     }
     dispatched_start();
     mapped_at(&c, NULL);
-    mapped_begin(&c); /* from now on there is a map */
+    mapped_begin(&c); /* creates the map of mappings */
     mapped_end(&c);
     handlers_dispatch(true);
     int err = os_dispatch_start(on_call, ours.start, ours.end - ours.start, &dispatch_theirs);

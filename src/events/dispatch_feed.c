@@ -1,21 +1,22 @@
 /*
- * dispatch_feed.c - dispatched calls that change the address space, told as events.
+ * dispatch_feed.c - reports dispatched system calls that change the address space as events.
  *
- * The functions in front of libc (calls.c) have told of theirs already when they come here: `making` says so.
- * It is given up by the first call of its kind, and does not hold for a call from further out on the stack:
- * then the function was left by siglongjmp.  Nor for one of a handler that comes in between: that
- * has the frame of a signal above it, where only the very same call is taken for ours, of somebody
- * who stands between us and libc.
+ * The interposed functions (calls.c) have already reported the system calls they make; `making`
+ * identifies those calls.  `making` is cleared by the first system call of its type.  It does not
+ * apply to a call from an outer stack frame: then siglongjmp has left the function.  Nor does it
+ * apply to a call in a signal handler that interrupts the function.  A signal frame lies in
+ * between; beyond that distance only an identical call matches, made by a library interposed
+ * between us and libc.
  *
- * The stack of such a call begins behind the instruction that made it.  For the unwinder, which knows frames
- * by the return address and the frame pointer that their callee has pushed, these two words are put
- * where it would look, below the stack pointer, and what lay there is put back.
+ * The backtrace of such a call begins at the system call instruction.  The unwinder expects a
+ * return address and a frame pointer pushed by the callee.  So these two words are written below
+ * the stack pointer, and the old content is restored afterwards.
  *
- * By that instruction libc's own calls are known, and the loader's: they are told, but what they
- * map is nobody's to unmap.  A copy of libc that was linked into the program is the program.
+ * The instruction's address identifies calls by libc and the loader.  They are reported, but the
+ * program must not unmap what they map.  A statically linked copy of libc counts as the program.
  *
- * What discards memory that we stand on - below the stack pointer a program may do that, or at its
- * end - is told of and not made here.
+ * A call that discards memory that is in use by this handler's stack is reported, but not made
+ * here.  A program may discard memory below its stack pointer, or its stack at the end of a thread.
  */
 #include "dispatch_priv.h"
 
@@ -26,10 +27,11 @@
 
 #define DEEP \
     (256u    \
-     << 10) /* what a function in front of libc needs of the stack, and what others put between */
-#define SHALLOW 1024u   /* less than the frame of a signal and its red zone take */
-#define KEPT 256u       /* below the stack pointer: its red zone, and what a call goes on by */
-#define NEAR (4u << 10) /* and what a handler of ours does */
+     << 10) /* stack used by an interposed function and by functions between it and the kernel */
+#define SHALLOW 1024u /* less than a signal frame with its red zone */
+/* Below the stack pointer: red zone, and the saved state of a resumed call. */
+#define KEPT 256u
+#define NEAR (4u << 10) /* used by our signal handler */
 #define LIBCS_SYSCALL_BYTES 64u
 
 __thread struct making making;
@@ -53,23 +55,26 @@ static bool is_made_by_ours(uint32_t type, const long a[6], uintptr_t sp)
         made = RTC_EVENT_BRK;
     if (made != type || making.sp - sp >= DEEP || (making.sp - sp >= SHALLOW && !is_same(type, a)))
         return false;
-    if (type != RTC_EVENT_BRK) /* libc's may ask before */
+    if (type != RTC_EVENT_BRK) /* libc's may first query the break */
         making.type = RTC_EVENT_NONE;
     return true;
 }
 
-/* A thread without thread-local storage of its own cannot be told from the one that it was made by. */
+/*
+ * Is `self` the calling thread's?  A thread without its own thread-local storage shares its
+ * creator's.
+ */
 static bool is_itself(void)
 {
     return !self || fork_is_child() || self->tid == os_tid();
 }
 
-/* ---- the calls, without libc ----------------------------------------------------------------- */
+/* ---- raw system calls ------------------------------------------------------------------------ */
 
 static uint32_t type_of(long number)
 {
     switch (number) {
-    case SYS_io_setup: /* which map and unmap as well */
+    case SYS_io_setup: /* maps a ring; io_destroy unmaps it */
     case SYS_mmap:
         return RTC_EVENT_MMAP;
     case SYS_io_destroy:
@@ -119,7 +124,7 @@ static long lock_call(const union rtc_event *e)
     case RTC_EVENT_CALL_MUNLOCKALL:
         return os_pass(SYS_munlockall, 0, 0, 0, 0, 0, 0);
     }
-    return -EINVAL; /* a handler's */
+    return -EINVAL; /* set by a handler */
 }
 
 static long protect_call(const union rtc_event *e)
@@ -130,7 +135,7 @@ static long protect_call(const union rtc_event *e)
                : os_pass(SYS_pkey_mprotect, at, bytes, e->mprotect.prot, e->mprotect.pkey, 0, 0);
 }
 
-/* The kernel's gives the break that there is then. */
+/* The system call returns the current break. */
 static long break_call(const union rtc_event *e)
 {
     long wanted = (long)e->brk.addr, now = os_pass(SYS_brk, wanted, 0, 0, 0, 0, 0);
@@ -185,7 +190,7 @@ uintptr_t raw_break(void)
     return (uintptr_t)os_pass(SYS_brk, 0, 0, 0, 0, 0, 0);
 }
 
-/* ---- what each means ------------------------------------------------------------------------- */
+/* ---- events of each call --------------------------------------------------------------------- */
 
 static long of_pointer(const void *result)
 {
@@ -216,7 +221,7 @@ static long feed_lock(struct origin o, long number, const long a[6])
         e.mlock.flags = (int)a[2];
     } else if (number == SYS_munlock)
         e.mlock.call = RTC_EVENT_CALL_MUNLOCK;
-    else if (number != SYS_mlock) { /* of no range */
+    else if (number != SYS_mlock) { /* without a range */
         e.mlock.call = number == SYS_mlockall ? RTC_EVENT_CALL_MLOCKALL : RTC_EVENT_CALL_MUNLOCKALL;
         e.mlock.flags = number == SYS_mlockall ? (int)a[0] : 0;
         e.mlock.address = NULL;
@@ -274,7 +279,7 @@ static long feed(struct origin o, uint32_t type, long number, const long a[6])
     }
 }
 
-/* ---- here ------------------------------------------------------------------------------------ */
+/* ---- the entry point ------------------------------------------------------------------------- */
 
 static bool takes_away(long number, const long a[6])
 {
@@ -294,7 +299,7 @@ static bool takes_away(long number, const long a[6])
     }
 }
 
-/* Would it take what we stand on, or will? */
+/* Would the call discard stack memory that is in use now or until the call is resumed? */
 static bool is_on_our_stack(uintptr_t start, size_t bytes, uintptr_t sp)
 {
     uintptr_t end = start + bytes;
@@ -313,8 +318,8 @@ static void notify_unmapped(const long a[6])
 }
 
 /*
- * libc's function `syscall` has no frame, and ours stands in front of it: neither is where the
- * program made the call, but who called ours.
+ * libc's function `syscall` has no frame, and our interposed one calls it.  The call site is that
+ * of the caller of our function.
  */
 static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
 {
@@ -324,7 +329,7 @@ static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
     return at;
 }
 
-/* Its native event is not told: it has no result yet. */
+/* The native event is not reported: its result is not known yet. */
 static enum fed feed_on_our_stack(uint32_t type, const long a[6], uintptr_t sp)
 {
     bool unmaps = type == RTC_EVENT_MUNMAP;
@@ -336,7 +341,7 @@ static enum fed feed_on_our_stack(uint32_t type, const long a[6], uintptr_t sp)
     return unmaps && sp - (uintptr_t)a[0] < (uintptr_t)a[1] ? FEED_LAST : FEED_STACKLESS;
 }
 
-/* process_madvise: not of this process, or of a range that we stand on? */
+/* Is this process_madvise for another process, or does it discard the stack in use? */
 static bool is_passed_through(const long a[6], uintptr_t sp, enum fed *how)
 {
     struct advice advice = advice_of(a);
@@ -358,7 +363,7 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
     uintptr_t sp = os_dispatch_sp(context);
     if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) ||
         (type == RTC_EVENT_BRK && !a[0]))
-        return FEED_PASS; /* brk of nothing asks */
+        return FEED_PASS; /* brk(0) is a query */
     if (takes_away(number, a) && is_on_our_stack((uintptr_t)a[0], (size_t)a[1], sp))
         return feed_on_our_stack(type, a, sp);
     enum fed how_passed;

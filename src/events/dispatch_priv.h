@@ -1,5 +1,5 @@
 /*
- * dispatch_priv.h - what the files of events=all share.
+ * dispatch_priv.h - internal declarations of events=all.
  */
 #ifndef DISPATCH_PRIV_H
 #define DISPATCH_PRIV_H
@@ -8,17 +8,17 @@
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 
-/* Code of the runtime's; of libc's, or the loader's. */
+/* Is the code in the runtime?  Is it in libc or the loader? */
 bool dispatch_is_ours(uintptr_t pc);
 bool dispatch_is_libcs(uintptr_t pc);
 
 /* ---- dispatch_feed.c ------------------------------------------------------------------------- */
 
 enum fed {
-    FEED_PASS,      /* it is to be made as it is */
-    FEED_STACKLESS, /* as PASS, with nothing kept on the stack */
-    FEED_DONE,      /* it has been made */
-    FEED_LAST,      /* as PASS, and then there is no stack to stand on */
+    FEED_PASS,      /* pass the call on unchanged */
+    FEED_STACKLESS, /* like FEED_PASS, with nothing saved on the stack */
+    FEED_DONE,      /* the call has been made */
+    FEED_LAST,      /* like FEED_PASS, but the stack is unmapped afterwards */
 };
 
 enum fed dispatch_feed(long number, const long a[6], void *context, long *result);
@@ -30,13 +30,13 @@ long dispatch_ring_destroy(struct origin o, const long a[6]);
 
 /* ---- dispatch_signal.c ----------------------------------------------------------------------- */
 
-extern HIDDEN struct os_action dispatch_theirs; /* what SIGSYS leads to, as the program knows */
+extern HIDDEN struct os_action dispatch_theirs; /* action of SIGSYS as seen by the program */
 
-/* rt_sigaction of SIGSYS: its result. */
+/* Handle rt_sigaction of SIGSYS; returns its result. */
 long dispatch_action(const long a[6]);
-/* A SIGSYS that is not of a dispatched call. */
+/* Handle a SIGSYS that does not come from dispatch. */
 void dispatch_forward(int signal, void *info, void *context);
-/* Another thread, that was there before us, arms itself as soon as it does not keep SIGSYS out. */
+/* Make a thread that already exists arm itself, as soon as it does not block SIGSYS. */
 void dispatch_arm_thread(uint32_t tid);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * dispatch_ring.c - io_setup and io_destroy, which map and unmap a ring: calls that libc has no function for.
+ * dispatch_ring.c - io_setup and io_destroy, which map and unmap a ring; libc has no functions for
+ * them.
  *
- * The ring lies where the number of the context says.  How long it is nobody is told: the kernel's
- * list knows.  A child has its parent's rings, and none of their contexts: then io_destroy fails,
- * and the ring stays.
+ * The context number is the address of the ring.  Its size is only available from /proc/self/maps.
+ * A forked child inherits the mapping of a ring but not the context: io_destroy then fails, and the
+ * ring stays mapped.
  */
 #include "dispatch_priv.h"
 

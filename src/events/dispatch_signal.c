@@ -1,9 +1,11 @@
 /*
- * dispatch_signal.c - SIGSYS, which a program may use, too: for traps of a sandbox, or as any other signal.
+ * dispatch_signal.c - SIGSYS used by the program, for traps of a seccomp filter or as any other
+ * signal.
  *
- * Ours is the only handler that the kernel knows; what the program sets is kept here, told when it asks, and
- * done by us when a SIGSYS comes that is none of ours: mask and one-time handlers as the kernel has them, but
- * not the stack, which is the one that the signal came on.
+ * The kernel has only our handler.  The program's action is stored here and returned to its
+ * queries.  A SIGSYS that does not come from dispatch is forwarded according to that action.  Mask
+ * and SA_RESETHAND are treated as in the kernel.  The handler runs on the stack on which the signal
+ * arrived.
  */
 #include "dispatch_priv.h"
 
@@ -17,7 +19,7 @@
 
 struct os_action dispatch_theirs;
 
-static const int arm_yourself; /* by its address */
+static const int arm_yourself; /* identified by its address */
 
 void dispatch_arm_thread(uint32_t tid)
 {
@@ -33,19 +35,19 @@ long dispatch_action(const long a[6])
         if (!os_dispatch_look(a[1], &wanted, sizeof wanted))
             return -EFAULT;
         dispatch_theirs = wanted;
-        if (wanted.flags & SA_ONSTACK) /* of a program whose stacks have no room for handlers */
+        if (wanted.flags & SA_ONSTACK) /* the program's own stacks may be too small for handlers */
             os_dispatch_on_stack();
     }
     if (!a[2])
         return 0;
-    long err =
-        os_pass(SYS_rt_sigaction, SIGSYS, 0, a[2], a[3], 0, 0); /* ours: may it be written there? */
+    /* Tests that the result is writable; returns our action, replaced below. */
+    long err = os_pass(SYS_rt_sigaction, SIGSYS, 0, a[2], a[3], 0, 0);
     if (!err)
         memcpy((void *)a[2], &before, sizeof before);
     return err;
 }
 
-/* As if there was no handler. */
+/* End the process as without a handler. */
 static void end_by(int signal)
 {
     static const struct os_action none;
@@ -53,12 +55,15 @@ static void end_by(int signal)
     os_signal_thread(os_tid(), signal, NULL);
 }
 
-/* What ours keeps out besides does not stay so: their handler may be left by a jump. */
+/*
+ * Set the mask of the program's handler.  Unblock the signal that only our handler blocks: the
+ * program's handler may end by siglongjmp.
+ */
 static void mask_as_theirs(uint64_t more, const void *context)
 {
     uint64_t before, cancel = 1ull << (OS_SIGNAL_CANCEL - 1);
     memcpy(&before, &((const ucontext_t *)context)->uc_sigmask,
-           sizeof before); /* the kernel's part of it */
+           sizeof before); /* 8 bytes, as in the kernel */
     os_block_more(more);
     if (!((before | more) & cancel))
         os_pass(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0, sizeof cancel, 0, 0);
@@ -69,10 +74,10 @@ static void forward_to(const struct os_action *action, int signal, void *info, v
     if (action->flags & SA_RESETHAND)
         dispatch_theirs.handler = (uintptr_t)SIG_DFL;
     if (((const siginfo_t *)info)->si_code != SYS_SECCOMP &&
-        !os_sandboxed()) /* which may trap that, too */
+        !os_sandboxed()) /* a sandbox may trap that call, too */
         mask_as_theirs(action->mask & ~(1ull << (SIGSYS - 1)), context);
     os_handler_of(action)(signal, info, context);
-    os_dispatch_unblock(context); /* it may have changed what it goes on with */
+    os_dispatch_unblock(context); /* the handler may have changed the mask that is restored */
 }
 
 void dispatch_forward(int signal, void *info, void *context)
@@ -81,9 +86,10 @@ void dispatch_forward(int signal, void *info, void *context)
     struct os_action action = dispatch_theirs;
     if (i->si_code == SI_QUEUE && i->si_value.sival_ptr == &arm_yourself) {
         os_dispatch_arm();
-        os_dispatch_unblock(context); /* it may wait with another mask than it goes on with */
+        os_dispatch_unblock(context); /* sigreturn may restore another mask than the present one */
     } else if (os_handler_of(&action))
         forward_to(&action, signal, info, context);
-    else if (os_is_default(&action) || i->si_code == SYS_SECCOMP) /* that cannot be ignored */
+    /* seccomp's SIGSYS cannot be ignored. */
+    else if (os_is_default(&action) || i->si_code == SYS_SECCOMP)
         end_by(signal);
 }

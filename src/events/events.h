@@ -1,16 +1,16 @@
 /*
- * events.h - the door of events: the functions that change the address space, and who is told of it.
- * What the program sees stands in rtcheck/event.h.
+ * events.h - public interface of events: interposed functions that change the address space, and
+ * registered handlers.  The program's interface is rtcheck/event.h.
  */
 #ifndef EVENTS_H
 #define EVENTS_H
 
 #include "core.h"
 
-/* From our constructor. */
+/* Called by our constructor. */
 void events_constructed(void);
 void events_nonlocal_exit(const struct jump *j);
-/* events=all: from now on, in all threads.  The last that our constructor does. */
+/* Start events=all in all threads.  The last step of our constructor. */
 void events_dispatch(void);
 
 #endif

@@ -1,16 +1,17 @@
 /*
- * events_priv.h - what the files of events share.
+ * events_priv.h - internal declarations of events.
  *
- *   handlers.c   who is told: registration, and the visit that an event pays them (visit.h)
- *   change.c     what each call means: its native event, and the ranges that it takes and gives; and remap.c,
- *                shm.c, break.c, stays.c (pieces.c: what has stayed of them; original.c: the calls themselves)
- *   calls.c      the functions that we stand in front of
- *   quick.c      the two of them that are called most
- *   advice.c     those that leave what is mapped where it is, and may take its pages
- *   heap.c       the heap that malloc is served from
- *   existing.c   what exists already
- *   selftest.c   do the calls of this program reach us?
- *   references.c where they lead to
+ *   handlers.c   registration of handlers, and their notification (visit.h)
+ *   change.c     the native event of each call and the ranges it maps and unmaps; also
+ *                remap.c, shm.c, break.c, stays.c (pieces.c: parts still mapped after a failure;
+ *                original.c: the calls themselves)
+ *   calls.c      the interposed functions
+ *   quick.c      mmap and munmap, the most frequent ones
+ *   advice.c     calls that keep mappings but may discard pages
+ *   heap.c       events of malloc's heap
+ *   existing.c   events for mappings that already exist
+ *   selftest.c   tests whether the program's calls are intercepted
+ *   references.c the targets of the program's calls
  *   dispatch*.c  events=all: every system call
  */
 #ifndef EVENTS_PRIV_H
@@ -38,7 +39,7 @@ static_assert(EVENTS_NATIVE < WANTED_ITSELF(1) && WANTED_ITSELF(EVENTS_NATIVE) <
 
 #define NO_RANGE ((struct range){0, 0})
 
-/* [start, start + size), the end rounded up to `unit`; none where no call can mean it. */
+/* [start, start + size), with the end rounded up to `unit`; empty if no call can succeed for it. */
 static inline struct range range_in(uintptr_t start, size_t size, uint64_t unit)
 {
     uint64_t end;
@@ -53,7 +54,7 @@ static inline struct range range_of(const void *start, size_t size)
     return range_in((uintptr_t)start, size, PAGE_BYTES);
 }
 
-/* What mmap has made there; of a file nobody has looked at. */
+/* The region that mmap has created; the file is not identified yet. */
 static inline struct map_region region_of_call(struct range r, int prot, int flags, off_t offset)
 {
     bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, anonymous = flags & MAP_ANONYMOUS;
@@ -69,23 +70,23 @@ static inline struct map_region region_of_call(struct range r, int prot, int fla
 
 /* ---- handlers.c ------------------------------------------------------------------------------ */
 
-/* Those of `events` whose calls are seen, and those that the program sees to. */
+/* The subset of `events` intercepted by the runtime; the subset reported by the program itself. */
 uint32_t handlers_installed(uint32_t events);
 uint32_t handlers_external(uint32_t events);
-/* Sets dispatch_is_on. */
+/* Set dispatch_is_on. */
 void handlers_dispatch(bool on);
 
 /* ---- change.c -------------------------------------------------------------------------------- */
 
-/* Of a call: where the program made it, and whether handlers are to hear of it. */
+/* The origin of a call: its call site, and whether handlers are notified. */
 struct origin {
     const struct entry *at;
     bool is_reported;
-    bool raw;   /* it was made to the kernel, and goes there */
-    bool libcs; /* libc or the loader have made it for themselves */
+    bool raw;   /* a raw system call, passed on as one */
+    bool libcs; /* made by libc or the loader for itself */
 };
 
-/* For doorways, whose own caller it is. */
+/* For interposed functions: records their caller. */
 #define ORIGIN(event) ((struct origin){CALLER, is_armed(RTC_EVENT_##event), false, false})
 #define ORIGIN_REPORTED ((struct origin){CALLER, true, false, false})
 #define ORIGIN_SILENT ((struct origin){CALLER, false, false, false})
@@ -94,13 +95,13 @@ struct origin {
     {                                                                  \
         .mmap = { MAP_FAILED, address, size, prot, flags, fd, offset } \
     }
-/* Another name of a doorway, which libc declares nothrow and leaf. */
+/* An alias of an interposed function that libc declares nothrow and leaf. */
 #define SAME(name) __attribute__((alias(#name), nothrow, leaf))
 
-/* Events come filled in, the invalid result and all. */
+/* `e` is filled in by the caller, with an invalid result. */
 void *change_map(struct origin o, union rtc_event *e);
 int change_unmap(struct origin o, void *address, size_t size);
-/* The same where the map has been asked, and who is told has been told: it ends what has been taken. */
+/* Continue an unmap after the map was searched and handlers were notified; ends `taken`. */
 int change_unmap_taken(const struct mapped_call *taken, bool is_reported, void *address,
                        size_t size);
 void *change_remap(struct origin o, union rtc_event *e);
@@ -110,12 +111,13 @@ void *change_break_by(struct origin o, intptr_t increment);
 int change_break(struct origin o, void *addr);
 int change_file_pages(struct origin o, union rtc_event *e);
 int change_rights(struct origin o, union rtc_event *e);
-int change_nothing(struct origin o, uint32_t type, union rtc_event *e); /* of what is mapped */
-int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e);  /* a cancellation point */
+/* Does not change mappings. */
+int change_nothing(struct origin o, uint32_t type, union rtc_event *e);
+int change_nothing_or_be_cancelled(uint32_t type, union rtc_event *e); /* a cancellation point */
 
 /* ---- advice.c -------------------------------------------------------------------------------- */
 
-/* As process_madvise has it. */
+/* Arguments of process_madvise. */
 struct advice {
     int pidfd;
     const struct iovec *range;
@@ -126,21 +128,23 @@ struct advice {
 
 bool change_discards(int advice);
 int change_advice(struct origin o, void *addr, size_t length, int advice);
-/* Can each of the ranges be read, and are they of this process? */
+/* Are all ranges readable, and is this process the target? */
 bool advice_is_to_oneself(const struct advice *a);
-bool advice_range(const struct advice *a, size_t n,
-                  struct iovec *range); /* false: there is no such */
+bool advice_range(const struct advice *a, size_t n, struct iovec *range); /* false: no such range */
 ssize_t change_advice_to_oneself(struct origin o, const struct advice *a);
 
 /* ---- dispatch_feed.c ------------------------------------------------------------------------- */
 
 extern HIDDEN bool dispatch_is_on;
 
-/* A function in front of libc is about to call the next one: what comes of that has been told. */
+/*
+ * Set while an interposed function calls the next definition: system calls made there are already
+ * reported.
+ */
 struct making {
     uint32_t type;
-    uint32_t
-        range; /* of which, as far as its system call has one, too: thread-local storage is scarce */
+    /* A hash of its range, if the system call has one, too: thread-local storage is scarce. */
+    uint32_t range;
     uintptr_t sp;
 };
 
@@ -169,21 +173,21 @@ void making_nonlocal_exit(const struct jump *j);
         result;                                                                             \
     })
 
-/* Who stands between us and libc is called, and may come back by __sbrk, on its own way there. */
+/* Call the next sbrk.  A library interposed between us and libc may call back through __sbrk. */
 ALWAYS_INLINE void *next_sbrk(intptr_t increment)
 {
     return MAKING(RTC_EVENT_SBRK, NULL, 0, NEXT(sbrk)(increment));
 }
 
-/* The call alone, without libc; -1 or a result, as a long. */
+/* Make the system call without libc.  Returns -1, or the result as a long. */
 long raw_call(uint32_t type, const union rtc_event *e);
 uintptr_t raw_break(void);
 
 /* ---- attachments.c --------------------------------------------------------------------------- */
 
-/* Shared memory has been attached there. */
+/* Remember an attached shared memory segment. */
 void attachment_note(uintptr_t at, uint64_t bytes, int segment);
-/* From the first to the last piece that shmdt(at) would unmap; none: nothing, as far as is known. */
+/* The range from the first to the last piece that shmdt(at) would unmap; empty: none known. */
 struct range attachment_of(uintptr_t at);
 
 /* ---- heap.c ---------------------------------------------------------------------------------- */
@@ -192,18 +196,18 @@ void heap_constructed(void);
 
 /* ---- references.c ---------------------------------------------------------------------------- */
 
-/* NULL: there is no such function. */
+/* NULL: no such function. */
 void *reference_to(const char *name);
 
 /* ---- existing.c ------------------------------------------------------------------------------ */
 
 /*
- * The next piece of r that is not the runtime's own; *at, 0 at first, says how far that is.  false: there is
- * none.
+ * The next piece of r that does not belong to the runtime.  *at (initially 0) is the position in r.
+ * false: no more pieces.
  */
 bool existing_theirs(struct range r, uintptr_t *at, struct range *piece);
 
-/* Tells this handler of what exists. */
+/* Notify this handler of existing mappings and announced memory. */
 void existing_notify(struct visit *v, const struct handler *h);
 
 #endif

@@ -1,22 +1,23 @@
 /*
- * existing.c - what exists already: the mappings, as the kernel has them, of our own the heap alone, and the
- * memory of devices and private allocators, as it was announced.
+ * existing.c - replay of existing memory: mappings as reported by the kernel, without those of the
+ * runtime except the heap, and the announced memory of devices and private allocators.
  *
- * Announcements are kept in a table of chains, in memory that grows by steps.
+ * Announcements are stored in a hash table with chains, in memory that grows in steps.  The table
+ * is protected by srcu_lock.
  */
 #include "events_priv.h"
 
 #define CHAINS 1024u
-#define ROOM_BYTES (64ull << 20) /* of address space */
+#define ROOM_BYTES (64ull << 20) /* address space */
 #define STEP_BYTES (256ull << 10)
 
 struct announced {
-    union rtc_event event; /* its mem_type */
-    uint32_t next;         /* number + 1 in its chain, or among the free ones; 0: the last */
+    union rtc_event event; /* member mem_type */
+    uint32_t next;         /* number + 1 of the next in its chain or in the free list; 0: end */
 };
 
 static struct {
-    struct announced *all; /* NULL: none yet */
+    struct announced *all; /* NULL: not reserved yet */
     uint32_t made, room;
     uint32_t free;
     uint32_t chain[CHAINS];
@@ -27,7 +28,7 @@ static uint32_t *chain_of(const void *address)
     return &known.chain[((uintptr_t)address >> 6 ^ (uintptr_t)address >> 16) % CHAINS];
 }
 
-/* 0: no memory. */
+/* Allocate a number; 0: no memory. */
 static uint32_t new_number(void)
 {
     uint32_t number = known.free;
@@ -113,7 +114,7 @@ EXPORT void rtc_mem_type_free(void *address)
 static void notify_announced(struct visit *v, const struct handler *h)
 {
     for (uint32_t i = 0;; i++) {
-        srcu_lock(); /* not over the callback */
+        srcu_lock(); /* not held during the callback */
         bool more = i < known.made;
         union rtc_event e = more ? known.all[i].event : (union rtc_event){0};
         srcu_unlock();
@@ -145,7 +146,7 @@ static void notify_mapped(struct visit *v, const struct handler *h, struct range
         visit_notify_one(v, h, RTC_EVENT_VM_MAPPED, &e);
 }
 
-/* What malloc is served from, and was before the heap could begin. */
+/* Report the memory that malloc uses, and the memory it used before the heap was ready. */
 static void notify_heap(struct visit *v, const struct handler *h)
 {
     uintptr_t start, end;
@@ -154,7 +155,7 @@ static void notify_heap(struct visit *v, const struct handler *h)
     struct range heaps = {heap.base, heap.base + notice_existing()};
     uintptr_t own, own_end;
     for (uintptr_t at = heaps.start; at < heaps.end;
-         at = own_end) { /* not what the program has mapped over */
+         at = own_end) { /* excludes mappings of the program in the heap's range */
         os_next_own(at, &own, &own_end);
         if (own < heaps.end)
             notify_mapped(v, h, (struct range){own, own_end < heaps.end ? own_end : heaps.end});
@@ -170,7 +171,7 @@ static void notify_mappings(struct visit *v, const struct handler *h)
     while (os_mappings_next(&all, &m)) {
         struct range piece;
         uintptr_t at = 0;
-        if (m.start >> 47) /* [vsyscall]: the kernel's */
+        if (m.start >> 47) /* [vsyscall]: belongs to the kernel */
             continue;
         while (existing_theirs((struct range){m.start, m.end}, &at, &piece))
             notify_mapped(v, h, piece);

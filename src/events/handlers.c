@@ -1,5 +1,6 @@
 /*
- * handlers.c - who is told of events: a table that is only replaced (core/srcu.c), and visits to it.
+ * handlers.c - registered event handlers and their notification.  The table of handlers is
+ * immutable and replaced as a whole (SRCU, core/srcu.c).
  */
 #include "events_priv.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 
 static struct {
-    /* while nobody else changes anything */
+    /* Protected by the SRCU update lock. */
     uint32_t installed, external;
     bool disabled, configured;
 } events;
@@ -23,7 +24,7 @@ void events_constructed(void)
     heap_constructed();
 }
 
-/* Nobody, before the first is there. */
+/* The current table; empty before the first registration. */
 static inline const struct handlers *present(void)
 {
     static const struct handlers no_handlers;
@@ -31,7 +32,7 @@ static inline const struct handlers *present(void)
     return t ? t : &no_handlers;
 }
 
-/* ---- visits ---------------------------------------------------------------------------------- */
+/* ---- notification ---------------------------------------------------------------------------- */
 
 void visit_begin(struct visit *v)
 {
@@ -43,7 +44,7 @@ void visit_begin(struct visit *v)
     v->before = t ? t->before : 0;
     v->wanted = t ? t->wanted : 0;
     v->outer = visiting;
-    atomic_signal_fence(memory_order_seq_cst); /* a handler may look at it from now on */
+    atomic_signal_fence(memory_order_seq_cst); /* a signal handler may read `v` from now on */
     visiting = v;
 }
 
@@ -60,7 +61,10 @@ void events_nonlocal_exit(const struct jump *j)
     making_nonlocal_exit(j);
 }
 
-/* Its callback runs in this thread: for the call that it makes now it is deaf. */
+/*
+ * Does the handler's callback already run in this thread?  It is not notified of calls it makes
+ * itself.
+ */
 static COLD bool is_running(const struct visit *v, const struct handler *h)
 {
     for (const struct visit *o = v; o; o = o->outer)
@@ -129,7 +133,8 @@ void visit_notify_range(struct visit *v, uint32_t type, struct range r)
         return;
     }
     for (uint32_t i = 0; i < v->count; i++) {
-        union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}}; /* each its own */
+        /* A copy per handler. */
+        union rtc_event e = {.vm_mapped = {(void *)r.start, r.end - r.start}};
         notify_handler(v, &v->to[i], type, &e);
     }
     errno = saved;
@@ -144,13 +149,13 @@ static COLD void visit_from_within(uint32_t type, struct range r)
     visit_end(&v);
 }
 
-/* Of an outermost visit, in which nobody is deaf. */
+/* For an outermost visit, in which no handler is running. */
 ALWAYS_INLINE void notify_all(struct visit *v, uint32_t type, struct range r)
 {
     const struct handlers *all = present();
     const struct handler *h = all->handler, *end = h + all->count;
     for (; h < end; h++) {
-        union rtc_event e; /* each its own */
+        union rtc_event e; /* a copy per handler */
         if (!(h->events & type))
             continue;
         e.vm_mapped.address = (void *)r.start;
@@ -168,7 +173,10 @@ static COLD void visit_timed(uint32_t type, struct range r)
     cost_end(call);
 }
 
-/* Mostly no visit is under way, and others look at no more of it than `outer` and `running`. */
+/*
+ * Fast path for the usual case that this thread has no visit in progress.  Other code reads only
+ * `outer` and `running` of such a visit.
+ */
 void visit_with_range(uint32_t type, struct range r)
 {
     struct visit v;
@@ -185,7 +193,7 @@ void visit_with_range(uint32_t type, struct range r)
     int *error = v.reader.thread->error, saved = *error;
     v.outer = NULL;
     v.running = NULL;
-    atomic_signal_fence(memory_order_seq_cst); /* a signal's handler may look */
+    atomic_signal_fence(memory_order_seq_cst); /* a signal handler may read `v` */
     visiting = &v;
     notify_all(&v, type, r);
     visiting = NULL;
@@ -193,9 +201,9 @@ void visit_with_range(uint32_t type, struct range r)
     srcu_read_end_outermost(&v.reader);
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
-/* The native events that lead to these. */
+/* The native events that cause these events. */
 static uint32_t natives_of(uint32_t set)
 {
     uint32_t natives = set & EVENTS_NATIVE;
@@ -213,7 +221,7 @@ static void arm(void)
     uint32_t natives = natives_of(wanted) & natives_of(events.installed);
     uint32_t all = dispatch_is_on ? ARMED_ALL : 0;
     atomic_store(&event_state.armed, natives | WANTED_ITSELF(natives & wanted) | all);
-    heap_constructed(); /* another's constructor may listen before ours has run */
+    heap_constructed(); /* another library's constructor may register before ours has run */
     atomic_store(&heap_watched,
                  wanted & events.installed & (RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED));
 }
@@ -226,7 +234,7 @@ void handlers_dispatch(bool on)
     srcu_update_end();
 }
 
-/* NULL: no memory.  To be filled and published. */
+/* NULL: no memory.  The caller fills and publishes the table. */
 static struct handlers *new_table(uint32_t room)
 {
     return srcu_table_new(sizeof(struct handlers) + room * sizeof(struct handler));
@@ -243,7 +251,7 @@ static void publish(struct handlers *t)
     srcu_retire(old ? &old->table : NULL);
 }
 
-/* Behind those of its priority. */
+/* Insert a handler after those of the same priority. */
 static int add(const struct handler *h)
 {
     const struct handlers *before = present();
@@ -300,7 +308,7 @@ EXPORT int rtc_event_set_handler(unsigned set, int priority, rtc_event_callback 
             events.installed = before;
     }
     struct visit v;
-    visit_begin(&v); /* before anybody can unregister it */
+    visit_begin(&v); /* before another thread can unregister the handler */
     srcu_update_end();
     if (!err && set & RTC_EVENT_FLAG_EXISTING_ALLOC)
         existing_notify(&v, &h);

@@ -1,7 +1,7 @@
 /*
- * heap.c - the heap that malloc is served from, as far as it is seen from outside: what it gives back
- * to the system, and what it grows by.  No call of the program is behind these events, and the kernel's
- * list of mappings may not change by them; core/notice.c says when they come.
+ * heap.c - events of malloc's heap: memory that it releases to the system, and memory that it grows
+ * by.  No call of the program corresponds to these events, and /proc/self/maps may not change.
+ * core/notice.c defines when they occur.
  */
 #include "events_priv.h"
 
@@ -17,7 +17,7 @@ static void became_usable(void *at, size_t bytes)
     visit_with_range(RTC_EVENT_VM_MAPPED, (struct range){(uintptr_t)at, (uintptr_t)at + bytes});
 }
 
-/* No call of the program's: who looks at system calls is to tell nothing. */
+/* Not a call of the program: events=all must not report it. */
 static int discard(int (*by)(void *, size_t, int), void *at, size_t bytes)
 {
     return MAKING(RTC_EVENT_MADVISE, at, bytes, by(at, bytes, MADV_DONTNEED));

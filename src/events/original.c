@@ -1,5 +1,5 @@
 /*
- * original.c - the calls themselves, those that are not made in line.
+ * original.c - calls of the next definitions that are not inlined.
  */
 #include "original.h"
 
@@ -19,7 +19,7 @@ int original_lock(const union rtc_event *e)
     case RTC_EVENT_CALL_MUNLOCKALL:
         return NEXT(munlockall)();
     }
-    errno = EINVAL; /* a handler's */
+    errno = EINVAL; /* set by a handler */
     return -1;
 }
 
@@ -42,7 +42,7 @@ void original_raw(uint32_t type, union rtc_event *e)
 
 void original_noted(uint32_t type, union rtc_event *e)
 {
-    /* Where a type has these two they stand where those of munmap do. */
+    /* Types with an address and a size have them at the same offsets as munmap. */
     struct making outer = making_begin(type, (uintptr_t)e->munmap.address, e->munmap.size);
     original_call(type, e);
     making = outer;

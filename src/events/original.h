@@ -1,5 +1,5 @@
 /*
- * original.h - the calls themselves: on to the next definition.
+ * original.h - calls of the next definitions (usually libc's).
  */
 #ifndef EVENTS_ORIGINAL_H
 #define EVENTS_ORIGINAL_H
@@ -13,7 +13,10 @@
 
 int original_lock(const union rtc_event *e);
 int original_protect(const union rtc_event *e);
-/* Who looks at system calls is not to tell of this one; and: to the kernel, where the call was made to it. */
+/*
+ * original_noted: make the call so that events=all does not report it again.  original_raw: make it
+ * as a raw system call.
+ */
 void original_noted(uint32_t type, union rtc_event *e);
 void original_raw(uint32_t type, union rtc_event *e);
 
@@ -59,7 +62,7 @@ ALWAYS_INLINE int original_status(uint32_t type, const union rtc_event *e)
 
 #define POINTER_RESULTS (RTC_EVENT_MMAP | RTC_EVENT_MREMAP | RTC_EVENT_SHMAT | RTC_EVENT_SBRK)
 
-/* Results begin every member: they are reached through the first of each kind. */
+/* Every member begins with its result, so results are accessed through one member of each type. */
 ALWAYS_INLINE void original_call(uint32_t type, union rtc_event *e)
 {
     if (type & POINTER_RESULTS) {

@@ -1,5 +1,6 @@
 /*
- * pieces.c - what of an announced range is mapped still when a call has failed: the kernel is asked.
+ * pieces.c - finds the parts of an announced range that are still mapped after a failed call, by
+ * /proc/self/maps.
  */
 #include "change.h"
 
@@ -46,7 +47,7 @@ bool pieces_next(struct range *r, struct pieces *p)
     return true;
 }
 
-/* All of it: it was, and the call has done nothing. */
+/* The whole range is mapped: the call has changed nothing. */
 static void none_unmapped(struct change *c, struct range r)
 {
     struct range piece;
@@ -55,14 +56,14 @@ static void none_unmapped(struct change *c, struct range r)
 }
 
 /*
- * Programs try mremap before they move themselves, and the list of what is mapped can be long: it
- * is only read where there is a hole.
+ * Programs try mremap before they move data themselves, and /proc/self/maps can be long.  So it is
+ * read only if the range has a hole.
  */
 void change_unchanged(struct change *c, struct range r)
 {
     struct pieces p;
     if (!c->is_reported && !c->map.count && !c->map.more)
-        return; /* nobody has been told, and the map knows of nothing there */
+        return; /* no handler was notified, and the map has nothing there */
     if (r.start < r.end && os_all_mapped(r.start, r.end - r.start)) {
         none_unmapped(c, r);
         return;

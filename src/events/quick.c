@@ -1,13 +1,13 @@
 /*
- * quick.c - mmap and munmap, which are called most: where no handler wants the call itself, but the range at
- * most, all is done in the doorway's own frame.  Behind a system call nothing is at hand any more,
- * neither what is on the stack nor where its frames return to, and each frame more was found to
- * take as long as a hundred instructions.  So what there is to tell has a visit of its own, which
- * does not last for the call.
+ * quick.c - mmap and munmap, the most frequent calls.  If no handler is registered for the native
+ * event, but at most for the ranges, all work is done in the frame of the interposed function.
+ * After a system call the caches are cold, including the stack and return addresses.  Each
+ * additional frame was measured to cost as much as a hundred instructions.  So ranges are reported
+ * by a visit of their own, which does not span the call.
  */
 #include "events_priv.h"
 
-/* What change_map has to know more of. */
+/* Flags that need change_map. */
 #define UNCOMMON (MAP_FIXED | MAP_HUGETLB)
 
 EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
@@ -24,7 +24,8 @@ EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t
         return at;
     }
     struct range come = {(uintptr_t)at, align_up((uintptr_t)at + size,
-                                                 PAGE_BYTES)}; /* the kernel has looked at it */
+                                                 /* Valid: the kernel has checked it. */
+                                                 PAGE_BYTES)};
     struct map_region r = region_of_call(come, prot, flags, offset);
     mapped_new(&c, &r);
     mapped_end(&c);
@@ -33,7 +34,7 @@ EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t
     return at;
 }
 
-/* Names with __ are mostly libc's own, which other libraries of its may use. */
+/* Names with __ are libc-internal; other libraries of glibc may use them. */
 EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off64_t offset)
     SAME(mmap);
 EXPORT void *__mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)

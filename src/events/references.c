@@ -1,10 +1,10 @@
 /*
- * references.c - where a call of the program by a function's name leads to.
+ * references.c - the function that the program reaches when it calls a function by name.
  *
- * The program calls through words that the loader has filled in, and others may have put their own
- * function there since: that is how they override a function behind us.  Such a word tells more
- * than the name does.  Until a word is first called through it may lead to the loader, which is
- * where the name leads, too.
+ * The program calls through GOT entries that the loader has filled in.  Other libraries may have
+ * replaced an entry since, to override a function without symbol interposition.  So a GOT entry is
+ * more reliable than the name.  An entry that was not used yet may point to the loader's lazy
+ * binding, which resolves the name.
  */
 #include "events_priv.h"
 
@@ -19,10 +19,10 @@ struct words {
     struct relocations {
         const ElfW(Rela) * at;
         size_t bytes;
-    } called, data; /* words for calls alone, and others */
+    } called, data; /* entries for calls only (PLT), and others */
 };
 
-/* The loader relocates what a dynamic section points to in place. */
+/* The loader may have relocated the pointers of the dynamic section in place. */
 static uintptr_t address_in(uintptr_t base, ElfW(Addr) value)
 {
     return value < base ? base + value : value;
@@ -48,7 +48,7 @@ static bool read_dynamic(const ElfW(Dyn) * d, struct words *w)
     return w->names && w->symbol;
 }
 
-/* What the word for this name holds, if that is something and not `f`; else f. */
+/* The content of the entry for this name, if it is not NULL and not `f`; else f. */
 static uintptr_t other_than(const struct words *w, const struct relocations *all, const char *name,
                             uintptr_t f)
 {

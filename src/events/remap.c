@@ -1,9 +1,9 @@
 /*
- * remap.c - mremap: what it takes, what it gives, and what has become of both when it fails.
+ * remap.c - mremap: the ranges it unmaps and maps, and their state if it fails.
  */
 #include "change.h"
 
-/* How far from `at` on it is the same: in one of these, or in none. */
+/* Is `at` in one of the pieces?  *same_until: the address up to which the result is the same. */
 static bool is_in(const struct pieces *p, uintptr_t at, uintptr_t *same_until)
 {
     *same_until = UINTPTR_MAX;
@@ -20,8 +20,9 @@ static bool is_in(const struct pieces *p, uintptr_t at, uintptr_t *same_until)
 }
 
 /*
- * Of several mappings the kernel may have moved some.  Where the old place is still mapped, so is what was at
- * the new one, if anything is there; else that may have come from the old one, or not: it is mapped.
+ * After a failure the kernel may have moved some of several mappings.  Where the old range is still
+ * mapped, anything mapped in the new range is unchanged.  Elsewhere a mapping in the new range may
+ * have been moved there, so it is reported as mapped.
  */
 static void failed_to_move(struct change *c, struct range from, struct range over)
 {
@@ -30,7 +31,8 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
         change_unchanged(c, from);
         return;
     }
-    if (from.end - from.start != over.end - over.start) { /* several are only moved as they are */
+    /* Several mappings can only be moved with their size unchanged. */
+    if (from.end - from.start != over.end - over.start) {
         change_unchanged(c, from);
         change_unchanged(c, over);
         return;
@@ -54,7 +56,7 @@ static void failed_to_move(struct change *c, struct range from, struct range ove
             }
 }
 
-/* The kernel does nothing, whatever is mapped. */
+/* Does the kernel refuse the call, whatever is mapped? */
 static bool is_refused(const union rtc_event *e, struct range from, struct range over)
 {
     uint32_t flags = (uint32_t)e->mremap.flags,
@@ -71,7 +73,10 @@ static bool is_refused(const union rtc_event *e, struct range from, struct range
            (over.start == over.end || (from.start < over.end && over.start < from.end));
 }
 
-/* What the map knew of it, or, of pages that it had beside them, what the kernel says. */
+/*
+ * Enter the new range into the map: what the map contains of the old range, or for pages missing
+ * there the kernel's data.
+ */
 static void remapped(struct change *c, const union rtc_event *e, struct range from)
 {
     struct range to = range_of(e->mremap.result, e->mremap.new_size);
@@ -79,7 +84,8 @@ static void remapped(struct change *c, const union rtc_event *e, struct range fr
     if (from.start < from.end)
         mapped_moved(&c->map, &(struct mapped_move){from.start, from.end, to.start, to.end,
                                                     e->mremap.flags & MREMAP_DONTUNMAP});
-    else if (mapped_find((uintptr_t)e->mremap.address, &r)) { /* a second one of a shared mapping */
+    /* old_size 0: a second mapping of shared memory. */
+    else if (mapped_find((uintptr_t)e->mremap.address, &r)) {
         r.offset += (uintptr_t)e->mremap.address - r.start;
         r.start = to.start;
         r.end = to.end;
@@ -108,7 +114,7 @@ void *change_remap(struct origin o, union rtc_event *e)
         mapped_query_kernel(&c.map, over.start, over.end);
     } else {
         remapped(&c, e, from);
-        if (flags & MREMAP_DONTUNMAP) /* empty, but there */
+        if (flags & MREMAP_DONTUNMAP) /* the old range stays mapped, without pages */
             change_mapped(&c, from);
         change_mapped(&c, range_of(e->mremap.result, new_size));
     }

@@ -1,9 +1,9 @@
 /*
- * selftest.c - do the calls of this program reach us?
+ * selftest.c - rtc_event_test: are the calls of this program intercepted?
  *
- * Each function is called where the program's own calls of it lead to, on memory made for the
- * purpose; a handler notes what comes of it.  Failures of the calls do not matter: a call that
- * fails makes its native event, too.  What a step calls beside its own function is not looked at.
+ * Each function is called through the program's own reference to it, on memory allocated for the
+ * test.  A handler records the resulting events.  Failures of the calls do not matter: a failed
+ * call also causes its native event.  Events of auxiliary calls in a step are ignored.
  */
 #include "events_priv.h"
 
@@ -19,13 +19,13 @@
 
 struct scene {
     uint32_t tid, wanted, seen;
-    uint32_t pages; /* that are left */
+    uint32_t pages; /* still mapped */
     char *at;       /* MAP_FAILED: none */
     int segment;
     void *attached;
 };
 
-/* munlockall goes no further: what the program has locked stays so. */
+/* Does not pass munlockall on: memory locked by the program stays locked. */
 static void note(unsigned type, union rtc_event *e, void *arg)
 {
     struct scene *s = arg;
@@ -36,7 +36,7 @@ static void note(unsigned type, union rtc_event *e, void *arg)
         e->mlock.result = 0;
 }
 
-/* The program's function of this name; its type is that of ours. */
+/* The program's function of this name, with the type of ours. */
 #define THEIRS_BY(name, text)                 \
     __typeof__(&name) name##_theirs;          \
     do {                                      \
@@ -66,7 +66,7 @@ static void test_mmap_of_libc(struct scene *s)
     mmap_theirs(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
 }
 
-/* No descriptor: it fails, having replaced nothing. */
+/* An invalid descriptor: mmap fails without replacing anything. */
 static void test_failure(struct scene *s)
 {
     THEIRS(mmap);
@@ -131,7 +131,7 @@ static void test_munlock(struct scene *s)
     munlock_theirs(s->at, PAGE_BYTES);
 }
 
-/* And no more of it is locked. */
+/* Unlocks the page again. */
 static void test_mlock2(struct scene *s)
 {
     THEIRS(mlock2);
@@ -142,7 +142,7 @@ static void test_mlock2(struct scene *s)
     s->seen = seen;
 }
 
-/* Of nothing: refused. */
+/* Invalid flags 0: fails. */
 static void test_mlockall(struct scene *s)
 {
     (void)s;
@@ -158,7 +158,7 @@ static void test_munlockall(struct scene *s)
     if (munlockall_theirs == munlockall || !os_is_locked())
         munlockall_theirs();
     else
-        s->seen = RTC_EVENT_MLOCK; /* as far as is known */
+        s->seen = RTC_EVENT_MLOCK; /* assumed, not tested */
 }
 
 static void test_msync(struct scene *s)
@@ -167,7 +167,7 @@ static void test_msync(struct scene *s)
     msync_theirs(s->at, PAGE_BYTES, MS_ASYNC);
 }
 
-/* Not of a file: refused. */
+/* Not a file mapping: fails. */
 static void test_remap_file_pages(struct scene *s)
 {
     THEIRS(remap_file_pages);
@@ -182,7 +182,7 @@ static void test_mremap(struct scene *s)
     s->at = at == MAP_FAILED ? s->at : at;
 }
 
-/* All but the first of it. */
+/* Unmap all pages but the first. */
 static void test_munmap_of_libc(struct scene *s)
 {
     THEIRS_BY(munmap, "__munmap");
@@ -208,7 +208,7 @@ static void test_shmdt(struct scene *s)
     shmdt_theirs(s->attached);
 }
 
-/* In place of a page, and this again in place of it, for what is to come. */
+/* Attach in place of a page, then map the page again for the following steps. */
 static void test_shmat_over(struct scene *s)
 {
     THEIRS(shmat);
@@ -237,14 +237,15 @@ static void test_brk(struct scene *s)
 #define GOES RTC_EVENT_VM_UNMAPPED
 #define COMES RTC_EVENT_VM_MAPPED
 
-/* In this order. */
+/* The order matters. */
 static const struct step {
     void (*make)(struct scene *s);
     uint32_t native, aggregate;
     enum {
         PLAINLY,
         EVERYWHERE, /* also in a sandbox */
-        OF_LIBC,    /* this, too; by a name of libc's own, which nobody else has to see to */
+        /* EVERYWHERE, by an internal name of libc that other interceptors need not cover. */
+        OF_LIBC,
     } how;
 } step[] = {
     {test_mmap, RTC_EVENT_MMAP, COMES, EVERYWHERE},
@@ -275,7 +276,7 @@ static const struct step {
     {test_brk, RTC_EVENT_BRK, 0, PLAINLY},
 };
 
-/* What did not come of what this step should lead to. */
+/* The expected events of this step that were missing. */
 static uint32_t try(struct scene *s, const struct step *t)
 {
     bool shared = t->make == test_shmat || t->make == test_shmat_over || t->make == test_shmdt;
@@ -342,7 +343,7 @@ EXPORT long rtc_event_compare(void)
 {
     struct mapped_call c;
     mapped_at(&c, NULL);
-    mapped_begin(&c); /* from now on there is a map */
+    mapped_begin(&c); /* creates the map of mappings */
     mapped_end(&c);
     return mapped_compare();
 }

@@ -1,12 +1,12 @@
 /*
- * stays.c - calls after which the same is mapped: with other pages, with other rights, or as it was.
+ * stays.c - calls that keep mappings, and change their pages, their protection or nothing.
  */
 #include "change.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-/* It is the same mapping, with other pages. */
+/* Update the map: the same mapping with other file pages. */
 static void other_pages(struct change *c, const union rtc_event *e, struct range r)
 {
     struct map_region now;
@@ -21,7 +21,7 @@ static void other_pages(struct change *c, const union rtc_event *e, struct range
 int change_file_pages(struct origin o, union rtc_event *e)
 {
     struct change c;
-    /* Both are rounded down, by the kernel's book. */
+    /* The kernel rounds both down. */
     struct range r =
         range_of((void *)align_down((uintptr_t)e->remap_file_pages.address, PAGE_BYTES),
                  align_down(e->remap_file_pages.size, PAGE_BYTES));
@@ -39,7 +39,7 @@ int change_file_pages(struct origin o, union rtc_event *e)
     return e->remap_file_pages.result;
 }
 
-/* Page by page as far as something is mapped, also when it then fails. */
+/* The kernel changes the protection up to the first hole, also if the call then fails. */
 int change_rights(struct origin o, union rtc_event *e)
 {
     struct change c;
@@ -72,7 +72,7 @@ struct cancellable {
     struct making outer;
 };
 
-/* Also where the thread is cancelled in the call. */
+/* Also runs if the thread is cancelled in the call. */
 static void end_cancelled(void *call)
 {
     struct cancellable *c = call;

@@ -1,5 +1,5 @@
 /*
- * visit.h - who is told, and the visit that an event pays them.
+ * visit.h - registered handlers, and the visit that notifies them of an event.
  */
 #ifndef EVENTS_VISIT_H
 #define EVENTS_VISIT_H
@@ -10,7 +10,7 @@
 #include "rtcheck/event.h"
 
 struct range {
-    uintptr_t start, end; /* whole pages; equal: none */
+    uintptr_t start, end; /* whole pages; equal: empty */
 };
 
 struct handler {
@@ -20,36 +20,36 @@ struct handler {
     void *arg;
 };
 
-/* Is only replaced (core/srcu.c). */
+/* Immutable; replaced as a whole (SRCU, core/srcu.c). */
 struct handlers {
     struct srcu_table table;
     uint32_t count;
-    uint32_t before; /* of those, at the front: with a priority below 0 */
-    uint32_t wanted; /* events, by any */
+    uint32_t before; /* number of handlers with a priority below 0, which come first */
+    uint32_t wanted; /* union of their events */
     struct handler handler[];
 };
 
 /*
- * One event, or the few that one call makes, on its way through the handlers that there are when it
- * begins.  On the caller's stack; begin and end in the same function.
+ * The notification of one event, or of the few events of one call, to the handlers registered at
+ * its start.  It lies on the caller's stack; begin and end must be in the same function.
  */
 struct visit {
-    struct visit *outer; /* the one whose callback made this call */
+    struct visit *outer; /* the visit with the callback that made this call */
     const struct handler *to;
     uint32_t count;
-    uint32_t before, wanted;       /* so many of them have a priority below 0; events, by any */
-    const struct handler *running; /* now; NULL: none */
+    uint32_t before, wanted;       /* number with a priority below 0; union of their events */
+    const struct handler *running; /* currently; NULL: none */
     struct srcu_reader reader;
 };
 
 extern HIDDEN struct event_state {
     /*
-     * The native events whose calls are to be told: the one word that calls without handlers look at.  And
-     * WANTED_ITSELF of those that a handler wants; else the ranges are all that is told.  And ARMED_ALL
-     * where every system call is looked at.
+     * The native events with handlers: calls without handlers test only this word.  It also
+     * contains WANTED_ITSELF of the native events that a handler is registered for; for the others
+     * only ranges are reported.  ARMED_ALL is set if every system call is dispatched.
      */
     _Atomic uint32_t armed;
-    _Atomic(struct handlers *) table; /* NULL: nobody yet */
+    _Atomic(struct handlers *) table; /* NULL: no registration yet */
 } event_state;
 
 extern HIDDEN __thread struct visit *visiting; /* the innermost */
@@ -69,17 +69,21 @@ ALWAYS_INLINE bool is_armed(uint32_t native)
 
 void visit_begin(struct visit *v);
 void visit_end(struct visit *v);
-/* From the first-th handler to before the end-th, those that want it and do not run. */
+/*
+ * Notify those of the handlers first .. end - 1 that are registered for the event and not running.
+ */
 void visit_notify_some(struct visit *v, uint32_t first, uint32_t end, uint32_t type,
                        union rtc_event *e);
-/* To this one alone, unless it is running. */
+/* Notify only this handler, unless it is running. */
 void visit_notify_one(struct visit *v, const struct handler *h, uint32_t type, union rtc_event *e);
-/* A range that is VM_MAPPED or the like, to all of these. */
+/* Notify all handlers of a range event: VM_MAPPED, VM_UNMAPPED or VM_CANCELLED. */
 void visit_notify_range(struct visit *v, uint32_t type, struct range r);
-/* The same, and a visit of its own. */
+/* The same, in a visit of its own. */
 void visit_with_range(uint32_t type, struct range r);
 
-/* A native event to its handlers: those that come before the call is made, and the others. */
+/*
+ * Notify handlers of a native event: those that run before the call, and those that run after it.
+ */
 ALWAYS_INLINE void visit_before(struct visit *v, uint32_t type, union rtc_event *e)
 {
     if (v->wanted & type)

@@ -1,8 +1,10 @@
 /*
- * api.c - functions that a program calls because it knows of a checker: rtcheck/check.h's, and those that
- * <sanitizer/lsan_interface.h> has for blocks and memory.  What looks for leaks is leave's.
+ * api.c - the annotation API for programs: functions of rtcheck/check.h, and those of
+ * <sanitizer/lsan_interface.h> about blocks and memory.  The functions that start leak scans are in
+ * leave.
  *
- * Where a sanitizer's runtime is in the process its functions stand behind ours, and are called.
+ * If the process contains a sanitizer's runtime, its definitions come after ours in symbol lookup,
+ * and ours call them.
  */
 #include "intercept.h"
 #include "rtcheck/check.h"

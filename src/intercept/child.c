@@ -1,13 +1,15 @@
 /*
- * child.c - what a program that is about to be executed needs of us.
+ * child.c - decides whether a program about to be executed gets our environment entries.
  *
- * Its file is examined as the launcher examines the first program (shadow/program.h).  Our entries would harm some
- * programs that cannot be checked: another libc's loader fails, glibc's for 32 bits prints an error, and so does one
- * that cannot open our library (after chroot, in a container).  These get an environment without us.  Static programs
- * ignore LD_PRELOAD, and what they start may be checked again; so they keep it.
+ * Its file is examined by the rules that the launcher uses for the first program
+ * (shadow/program.h).  Our entries would harm some programs that cannot be checked.  The loader of
+ * another libc fails.  32-bit glibc prints an error, and so does a loader that cannot open our
+ * library (after chroot, in a container).  These programs get an environment without our entries.
+ * Static programs ignore LD_PRELOAD, and their children may be checked again, so they keep the
+ * entries.
  *
- * Where the program will be found cannot be known for certain: file actions of a spawn may change its directory.  What
- * is not found here passes.
+ * The location of the program is not always known: file actions of posix_spawn may change its
+ * working directory.  A program that is not found here is treated as checkable.
  */
 #include "child.h"
 
@@ -17,18 +19,21 @@
 #include "program.h"
 
 #define PATH_ROOM 1024u
-#define DEFAULT_PATH "/bin:/usr/bin" /* libc's */
+#define DEFAULT_PATH "/bin:/usr/bin" /* libc's default */
 
-static bool hidden_in_sandbox; /* the library could not be opened when the sandbox was entered */
+static bool hidden_in_sandbox; /* the library was not readable when the sandbox was entered */
 
-/* ---- its file -------------------------------------------------------------------------------- */
+/* ---- the program's file --------------------------------------------------------------------- */
 
 static long read_program(const struct program_file *file, void *to, size_t bytes, uint64_t at)
 {
     return os_read_at(file->fd, to, bytes, at);
 }
 
-/* The descriptor that the program gave may be one that cannot be read (O_PATH).  Its path goes to `name`. */
+/*
+ * Open the file of a descriptor that may not be readable itself (O_PATH).  Its path is stored in
+ * `name`.
+ */
 static int open_descriptor(int fd, char name[PATH_ROOM])
 {
     char path[32];
@@ -47,7 +52,10 @@ static bool is_runnable(int fd)
     return os_stat_fd(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-/* Candidate of PATH, "dir/file": a descriptor, or < 0; its path goes to `path`. */
+/*
+ * Open a candidate of the PATH search, "dir/file": a descriptor, or < 0.  Its path is stored in
+ * `path`.
+ */
 static int open_candidate(const char *folder, size_t n, const char *file, char path[PATH_ROOM])
 {
     struct text t = text_begin(path, PATH_ROOM);
@@ -55,7 +63,7 @@ static int open_candidate(const char *folder, size_t n, const char *file, char p
     text_put(&t, n ? "/" : "");
     text_put(&t, file);
     if (text_end(&t) == path + PATH_ROOM - 1)
-        return -1; /* cut */
+        return -1; /* cut off */
     int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (fd >= 0 && !is_runnable(fd)) {
         os_close(fd);
@@ -83,7 +91,7 @@ static int open_in_path(const char *file, char path[PATH_ROOM])
     }
 }
 
-/* ---- why it cannot be checked ---------------------------------------------------------------- */
+/* ---- why the program cannot be checked ------------------------------------------------------ */
 
 static bool gains_privileges(int fd)
 {
@@ -103,11 +111,14 @@ static bool is_hidden(const struct child *c)
     text_put_n(&t, word, n);
     bool whole = text_end(&t) < path + sizeof path - 1, is_path = false;
     for (size_t i = 0; i < n; i++)
-        is_path = is_path || word[i] == '/'; /* else the loader looks for it */
+        is_path = is_path || word[i] == '/'; /* else the loader searches for it */
     return whole && is_path && !os_can_read(path);
 }
 
-/* Takes the descriptor.  *flags: the reason is an interpreter's. */
+/*
+ * Find the reason why a file cannot be checked; closes the descriptor.  *flags: the reason applies
+ * to a script's interpreter.
+ */
 static enum unchecked_reason examine(const struct child *c, int fd, uint32_t *flags)
 {
     struct program program;
@@ -128,7 +139,7 @@ static enum unchecked_reason examine(const struct child *c, int fd, uint32_t *fl
     return is_hidden(c) ? UNCHECKED_NO_LIBRARY : UNCHECKED_NONE;
 }
 
-/* Takes the descriptor, or -1: the file could not be opened. */
+/* Examine and close the descriptor; -1: the file could not be opened. */
 static void look_at(struct child *c, int fd, const char *path)
 {
     uint32_t flags;
@@ -142,12 +153,12 @@ static void look_at(struct child *c, int fd, const char *path)
     c->record = unchecked_note(path, c->why, flags);
 }
 
-/* ---- the doors ------------------------------------------------------------------------------- */
+/* ---- interface ------------------------------------------------------------------------------ */
 
-/* false: we are not to be in it, or nothing can be looked at. */
+/* false: the child is not to be checked, or no file can be examined. */
 static bool begin(struct child *c, char *const *envp)
 {
-    bool started = core_start(); /* which may take our entries out of envp */
+    bool started = core_start(); /* may remove our entries from envp */
     memset(c, 0, sizeof *c);
     environment_read(&c->env, envp);
     if (!started || !c->env.readable ||
@@ -158,7 +169,7 @@ static bool begin(struct child *c, char *const *envp)
     return !os_sandboxed();
 }
 
-/* false: it cannot be read, or not as a whole. */
+/* false: not readable, or longer than `out`. */
 static bool copy_path(char out[PATH_ROOM], const char *path)
 {
     size_t got = os_copy(out, path, PATH_ROOM);
@@ -192,14 +203,17 @@ void child_by_name(struct child *c, const char *file, char *const *envp)
         look_at(c, open_in_path(name, path), path);
 }
 
-/* Would our entries harm it? */
+/* Would our entries harm the program? */
 static bool is_harmed(const struct child *c)
 {
     return c->why == UNCHECKED_MACHINE || c->why == UNCHECKED_LOADER ||
            c->why == UNCHECKED_SANITIZER || c->why == UNCHECKED_NO_LIBRARY;
 }
 
-/* A vfork child that succeeds leaves what was mapped to its parent: a thousand entries and more are rare. */
+/*
+ * A vfork child that calls exec successfully leaks the mapping in its parent.  That requires an
+ * environment of a thousand entries or more, which is rare.
+ */
 void *child_room(struct child *c, void *stack)
 {
     size_t bytes = environment_room(&c->env);

@@ -1,8 +1,10 @@
 /*
- * child.h - a program that is about to be executed: can the runtime be in it, and with what environment is it started?
+ * child.h - a program about to be executed: can the runtime check it, and which environment does it
+ * get?
  *
- * All of it is signal-safe, works in vfork children, and changes nothing but counters in the run file.  In a sandbox
- * no file can be looked at: then only what was known before it was entered counts.
+ * All functions are async-signal-safe, work in vfork children, and change nothing but counters in
+ * the run file.  In a sandbox no file can be examined; only the state before it was entered is
+ * used.
  */
 #ifndef CHILD_H
 #define CHILD_H
@@ -14,20 +16,20 @@
 
 struct child {
     struct environment env;
-    enum unchecked_reason why; /* NONE: it will be checked, or that is not known */
-    bool is_found;             /* its file was opened */
+    enum unchecked_reason why; /* UNCHECKED_NONE: it will be checked, or unknown */
+    bool is_found;             /* its file could be opened */
     bool is_counted;
     struct unchecked_record *record;
-    void *room; /* of its environment, where that is not on the stack */
+    void *room; /* mapped memory for its environment, if it is too large for the stack */
     size_t room_bytes;
 };
 
-/* As execveat names it: a path, or (path "") a descriptor. */
+/* Named as for execveat: a path, or (path "") a descriptor. */
 void child_by_path(struct child *c, int folder, const char *path, char *const *envp);
-/* As execvp finds it. */
+/* Searched in PATH, as by execvp. */
 void child_by_name(struct child *c, const char *file, char *const *envp);
 
-#define CHILD_STACK_BYTES 16384u /* more than that is not put on the stack */
+#define CHILD_STACK_BYTES 16384u /* maximum on the stack */
 
 ALWAYS_INLINE size_t child_stack_bytes(const struct child *c)
 {
@@ -35,13 +37,18 @@ ALWAYS_INLINE size_t child_stack_bytes(const struct child *c)
     return bytes <= CHILD_STACK_BYTES ? bytes : 1;
 }
 
-/* Room for its environment: `stack`, child_stack_bytes of it, or mapped.  NULL: there is none. */
+/*
+ * Memory for the new environment: `stack` (child_stack_bytes of it), or mapped.  NULL: no memory.
+ */
 void *child_room(struct child *c, void *stack);
-/* What it is to be started with; built in `room`, environment_room(&c->env) bytes, if it is not what was given. */
+/*
+ * The environment for the program: the given one, or a changed copy built in `room`, which has
+ * environment_room(&c->env) bytes.
+ */
 char *const *child_environment(struct child *c, void *room);
-/* The call has returned: a spawn, or (failed) an exec or a spawn. */
+/* Call after the call has returned: a spawn, or (failed) an exec or a spawn. */
 void child_end(struct child *c, bool failed);
-/* A sandbox is about to be entered. */
+/* Call before a sandbox is entered. */
 void child_before_sandbox(void);
 
 #endif

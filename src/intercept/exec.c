@@ -1,8 +1,9 @@
 /*
- * exec.c - the program starts another program: our entries go back into its environment, unless it cannot be checked.
+ * exec.c - exec and spawn: puts our entries back into the environment of the new program, unless it
+ * cannot be checked.
  *
- * These run in vfork children, in their parent's memory: they build on the stack and change nothing.  What the program
- * passes may not be readable; then it is passed on, and the kernel returns EFAULT.
+ * The functions run in vfork children, in their parent's memory: they use only the stack and change
+ * nothing else.  Unreadable arguments are passed on, so the kernel returns EFAULT.
  */
 #include "intercept.h"
 
@@ -14,18 +15,21 @@
 
 #include "child.h"
 
-/* The environment for the next image, if need be on the stack of the calling function. */
+/* The environment for the new program, if necessary on the stack of the calling function. */
 #define ENVIRONMENT(c) child_environment((c), child_room((c), alloca(child_stack_bytes(c))))
 
-/* This image ends if the exec succeeds; a failed one takes it back.  Not for vfork children. */
+/* End this image in case the exec succeeds; exec_failed reverts it.  Not in vfork children. */
 static bool prepare_exec(const struct exec_call *call)
 {
-    /* Started here: what exec must find is known only then.  A child that is no image ends none. */
+    /*
+     * core_start comes first: it determines what the exec'd program must find.  A child without an
+     * image ends none.
+     */
     return core_start() && !fork_shares_memory() && !fork_is_child() &&
            core_hooks.prepare_exec(call);
 }
 
-/* The exec has failed. */
+/* Revert the preparations of an exec that has failed. */
 static int exec_failed(struct child *c, bool is_prepared, int result)
 {
     child_end(c, true);
@@ -34,7 +38,7 @@ static int exec_failed(struct child *c, bool is_prepared, int result)
     return result;
 }
 
-/* A shell that looks for a program tries all of PATH: of an exec that will fail nothing is recorded. */
+/* A shell tries every directory of PATH: record nothing for an exec that will fail. */
 static bool is_missing(const struct child *c, const char *path)
 {
     struct stat st;
@@ -84,7 +88,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     struct child c;
     child_by_path(&c, fd, "", envp);
-    char *const *given = envp ? ENVIRONMENT(&c) : NULL; /* which libc refuses */
+    char *const *given = envp ? ENVIRONMENT(&c) : NULL; /* refused by libc */
     bool is_prepared = prepare_exec(&(struct exec_call){.given = {NULL, argv, envp}});
     return exec_failed(&c, is_prepared, NEXT(fexecve)(fd, argv, given));
 }
@@ -98,9 +102,9 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
     return exec_failed(&c, is_prepared, (int)syscall(SYS_execveat, dir, path, argv, given, flags));
 }
 
-/* ---- arguments as a list --------------------------------------------------------------------- */
+/* ---- argument lists ------------------------------------------------------------------------- */
 
-/* Counts the arguments from `first` up to the NULL; the list may be walked again. */
+/* Count the arguments from `first` up to the NULL. */
 static size_t count_arguments(const char *first, va_list ap)
 {
     size_t n = 0;
@@ -109,7 +113,7 @@ static size_t count_arguments(const char *first, va_list ap)
     return n;
 }
 
-/* argv out of the list, on the stack; leaves ap behind the NULL. */
+/* Copy the list into argv, on the stack; leaves ap after the NULL. */
 #define COLLECT(argv, first, ap)                     \
     va_list counting;                                \
     va_copy(counting, ap);                           \
@@ -154,7 +158,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
     return exec_at(LISTED(path, argv, envp));
 }
 
-/* ---- spawning -------------------------------------------------------------------------------- */
+/* ---- spawning ------------------------------------------------------------------------------- */
 
 EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawn_file_actions_t *restrict actions,

@@ -1,9 +1,9 @@
 /*
- * heap.c - the C surface of the allocator.
+ * heap.c - malloc and the other C functions of the allocator.
  *
- * Semantics are glibc's (errno, zero sizes, alignments), with one difference that a checker needs:
- * malloc_usable_size is the size asked for, so that nobody writes into the redzone by right.
- * The __libc_ names are exported by glibc, too, and would be a second heap if they were left.
+ * Semantics are glibc's (errno, zero sizes, alignments), with one exception: malloc_usable_size
+ * returns the requested size, so a program may not write into the redzone.  glibc also exports the
+ * __libc_ names; not interposed, they would use a second heap.
  */
 #include "intercept.h"
 
@@ -60,7 +60,10 @@ EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
     return resized(p, total, OP(REALLOCARRAY, MALLOC), CALLER);
 }
 
-/* As glibc: an alignment that is no power of two is rounded up to one; absurd ones are refused. */
+/*
+ * As glibc: an alignment that is not a power of two is rounded up to one; excessive ones are
+ * refused.
+ */
 static void *aligned(size_t align, size_t bytes, uint32_t op, const struct entry *at)
 {
     if (unlikely(!is_pow2(align)))
@@ -125,7 +128,7 @@ EXPORT size_t malloc_usable_size(void *p)
     return track_query(p, OP(MALLOC_USABLE_SIZE, MALLOC), CALLER);
 }
 
-/* Old programs' name of free; C23's names. */
+/* An old name of free, and C23's functions. */
 EXPORT void cfree(void *p);
 EXPORT void cfree(void *p)
 {
@@ -144,7 +147,7 @@ EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes)
     track_free_aligned(p, bytes, align, OP(FREE_ALIGNED_SIZED, ALIGNED), CALLER);
 }
 
-/* ---- glibc's own names ----------------------------------------------------------------------- */
+/* ---- glibc's internal names ------------------------------------------------------------------ */
 
 EXPORT void *__libc_malloc(size_t bytes);
 EXPORT void *__libc_malloc(size_t bytes)

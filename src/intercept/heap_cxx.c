@@ -1,14 +1,15 @@
 /*
- * heap_cxx.c - operator new and delete, every form, by their mangled names.
+ * heap_cxx.c - all forms of operator new and delete, by their mangled names.
  *
- * Success is ours, and so is the loop that asks the new-handler and tries again.  Throwing is the
- * C++ library's: its own operator new is called with a size that nobody has, and where nothing may
- * be thrown, its own form of that, which catches what the throwing one - ours - lets pass.  A
- * program that has no C++ library has no caller of these.
+ * Successful calls are handled here, and so is the loop that calls the new-handler and tries again.
+ * The C++ library throws: its own operator new is called with an impossible size.  A nothrow form
+ * calls the library's nothrow form, which catches the exception thrown through our throwing form.
+ * A program without a C++ library has no callers of these functions.
  *
- * A program may bring some of them itself, and the C++ library's others then lead to those: arrays to
- * the form for one, nothrow forms to the throwing ones, sized to unsized.  So where any was brought,
- * ours of the derived forms step aside for the library's, and the basic ones make and take any family.
+ * A program may define some of the operators itself.  The C++ library's other forms then call them:
+ * array forms call the single-object forms, nothrow forms the throwing ones, sized forms the
+ * unsized ones.  So if any is replaced, our derived forms pass calls on to the library's.  The
+ * basic forms then allocate and free memory of any family.
  */
 #include "intercept.h"
 
@@ -17,7 +18,7 @@
 
 #define MIN_ALIGN 16u
 
-/* Declares and defines an exported function without a header of its own. */
+/* Declare and define an exported function that no header declares. */
 #define CXX(result, name, ...)       \
     EXPORT result name(__VA_ARGS__); \
     EXPORT result name(__VA_ARGS__)
@@ -44,7 +45,7 @@ static new_handler_fn *find_handler(void)
     return get ? get() : NULL;
 }
 
-/* Calls the new-handler, which makes room, throws or ends; false: there is none. */
+/* Call the new-handler, which frees memory, throws or terminates; false: none is set. */
 static bool call_new_handler(void)
 {
     new_handler_fn *handler = find_handler();
@@ -53,11 +54,11 @@ static bool call_new_handler(void)
     return handler != NULL;
 }
 
-/* ---- programs with operators of their own ---------------------------------------------------- */
+/* ---- programs with their own operators ------------------------------------------------------- */
 
-static bool replaced; /* the program brings one of the basic forms, or of those for arrays */
+static bool replaced; /* the program defines one of the basic or array forms */
 
-/* The C++ library's definition takes over; where there is none, ours goes on. */
+/* Call the C++ library's definition; if there is none, continue in ours. */
 #define STEP_ASIDE(type, name, ...)                         \
     do {                                                    \
         static void *found;                                 \
@@ -70,9 +71,9 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
         }                                                   \
     } while (0)
 
-/* What a basic form of new gives may then be freed by free, in a delete of the program's. */
+/* Memory from a basic form of new may be freed by free, in an operator delete of the program. */
 #define PLAIN(op, family) (unlikely(replaced) ? ((op) & ~(uint32_t)0xff) | (family) : (op))
-/* What a basic form of delete gets may come from anywhere. */
+/* The argument of a basic form of delete may come from any allocation function. */
 #define BASIC(op) (unlikely(replaced) ? OP_ANY(op) : (op))
 
 #define GIVE_UP(type, name, ...)                        \
@@ -95,8 +96,8 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
     }
 
 /*
- * Without a new-handler nothing can throw, and it is told here; else it is told by our throwing
- * form, which the C++ library's calls.
+ * Without a new-handler nothing can throw, and the error is reported here.  Otherwise it is
+ * reported by our throwing form, called by the C++ library's.
  */
 #define WITHOUT_OOM_REPORT(op) OP(NONE, MALLOC) | op_family(op)
 
@@ -112,20 +113,20 @@ static bool replaced; /* the program brings one of the basic forms, or of those 
         GIVE_UP(new_nothrow_fn, #name, bytes, nothrow);                          \
     }
 
-#define DEFINE_NEW_ALIGNED(name, op, derived)                                                      \
-    CXX(void *, name, size_t bytes, size_t align)                                                  \
-    {                                                                                              \
-        if (derived)                                                                               \
-            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                       \
-        if (unlikely(!is_pow2(align)) && bytes != REQUEST_IMPOSSIBLE) /* ours, by way of arrays */ \
-            track_warn_alignment(align, op, CALLER);                                               \
-        void *p = NULL;                                                                            \
-        while (!is_pow2(align) ||                                                                  \
-               unlikely(!(p = track_alloc_aligned(bytes, align, align, PLAIN(op, FAMILY_ALIGNED),  \
-                                                  CALLER))))                                       \
-            if (!is_pow2(align) || !call_new_handler())                                            \
-                GIVE_UP(new_aligned_fn, #name, REQUEST_IMPOSSIBLE, align);                         \
-        return p;                                                                                  \
+#define DEFINE_NEW_ALIGNED(name, op, derived)                                                     \
+    CXX(void *, name, size_t bytes, size_t align)                                                 \
+    {                                                                                             \
+        if (derived)                                                                              \
+            STEP_ASIDE(new_aligned_fn, #name, bytes, align);                                      \
+        if (unlikely(!is_pow2(align)) && bytes != REQUEST_IMPOSSIBLE) /* via the array form */    \
+            track_warn_alignment(align, op, CALLER);                                              \
+        void *p = NULL;                                                                           \
+        while (!is_pow2(align) ||                                                                 \
+               unlikely(!(p = track_alloc_aligned(bytes, align, align, PLAIN(op, FAMILY_ALIGNED), \
+                                                  CALLER))))                                      \
+            if (!is_pow2(align) || !call_new_handler())                                           \
+                GIVE_UP(new_aligned_fn, #name, REQUEST_IMPOSSIBLE, align);                        \
+        return p;                                                                                 \
     }
 
 #define DEFINE_NEW_ALIGNED_NOTHROW(name, op)                                                      \
@@ -152,7 +153,10 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, OP(NEW_ALIGNED, N
 DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
                            OP(NEW_ARRAY_ALIGNED, NEW_ARRAY_ALIGNED))
 
-/* delete: plain, sized, aligned, sized and aligned, and the nothrow forms of failed constructors */
+/*
+ * Operator delete: plain, sized, aligned, sized and aligned, and nothrow forms for failed
+ * constructors.
+ */
 
 #define DEFINE_DELETE(name, op, derived)  \
     CXX(void, name, void *p)              \
@@ -171,7 +175,7 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
         (void)more;                                \
         track_free(p, BASIC(op), CALLER);          \
     }
-/* What the program's own new has made knows of no alignment. */
+/* Blocks from the program's own operator new have no recorded alignment. */
 #define ALIGN_IF_KNOWN(align) (unlikely(replaced) ? 0 : (align))
 #define DEFINE_DELETE_ALIGNED(name, op, derived)                                         \
     CXX(void, name, void *p, size_t align)                                               \

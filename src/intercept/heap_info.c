@@ -1,6 +1,6 @@
 /*
- * heap_info.c - what programs ask of their allocator.  Left to glibc these would describe a heap
- * that nobody uses.
+ * heap_info.c - statistics and tuning functions of malloc.  glibc's own versions would describe an
+ * unused heap.
  */
 #include "intercept.h"
 
@@ -53,7 +53,7 @@ static void line(struct text *t, const char *what, uint64_t n, const char *after
     text_put(t, after);
 }
 
-/* The document's frame is glibc's; our totals are what is in it. */
+/* The document has glibc's format, with our totals. */
 static size_t xml(char *buffer, size_t room)
 {
     struct track_totals sum = track_totals();
@@ -66,7 +66,7 @@ static size_t xml(char *buffer, size_t room)
     return (size_t)(text_end(&t) - buffer);
 }
 
-/* Writes to a stream of the program's stdio; NULL: to its stderr.  0, or an error number. */
+/* Write to a stream of the program's stdio; NULL: its stderr.  Returns 0 or an error number. */
 static int write_to(FILE *out, const char *text, size_t n)
 {
     size_t (*write)(const void *, size_t, size_t, FILE *);
@@ -104,7 +104,7 @@ static void rows_of_heap(struct text *t, const char *title, const struct track_t
     row(t, "in use bytes     = ", sum->live_bytes);
 }
 
-/* glibc's lines: one arena, and no block in a mapping of its own. */
+/* glibc's format: one arena, no blocks in mappings of their own. */
 EXPORT void malloc_stats(void)
 {
     struct track_totals sum = track_totals();
@@ -120,12 +120,12 @@ EXPORT void malloc_stats(void)
 EXPORT int malloc_trim(size_t pad)
 {
     (void)pad;
-    return 0; /* nothing to be had: free runs beyond a few MiB are given back at once */
+    return 0; /* free runs of more than a few MiB are released at once */
 }
 
 EXPORT int mallopt(int parameter, int value)
 {
     (void)parameter;
     (void)value;
-    return 1; /* accepted: none of glibc's parameters has a counterpart here */
+    return 1; /* accepted: glibc's parameters have no counterpart here */
 }

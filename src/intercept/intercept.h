@@ -1,19 +1,19 @@
 /*
- * intercept.h - the door of intercept: the functions of libc and libstdc++ that we stand in front
- * of.  They are doorways: look at the arguments, one call one floor down.
+ * intercept.h - interposition of functions of libc and libstdc++.  Each function inspects its
+ * arguments and makes one call into core.
  */
 #ifndef INTERCEPT_H
 #define INTERCEPT_H
 
 #include "core.h"
 
-/* Does the program bring operators new or delete of its own?  From the constructor. */
+/* Does the program define its own operators new or delete?  Called by the constructor. */
 void cxx_look_for_replacements(void);
 
-/* From the constructor: from now on exit and quick_exit end the image. */
+/* Called by the constructor: from now on exit and quick_exit end the image. */
 void lifecycle_constructed(void);
 
-/* In a forked child: what other threads of the parent borrowed is back. */
+/* Call in a forked child: restores the environment lent by other threads of the parent. */
 void shell_after_fork(void);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * jump.c - longjmp out of a signal handler that interrupted us.
+ * jump.c - longjmp out of a signal handler that interrupted the runtime.
  *
- * Nothing else tells what it leaves (core/nonlocal_exit.c): frames may stay intact on the stack below.  The
- * stack pointer to which the jump leads lies in the jmp_buf, in glibc's disguise for x86-64:
- * rotated by 17 bits after an exclusive or with the guard at %fs:0x30.
+ * core/nonlocal_exit.c has no other way to notice it: the abandoned frames may stay intact below
+ * the stack pointer.  The jmp_buf contains the target's stack pointer, mangled as in glibc for
+ * x86-64: exclusive or with the guard at %fs:0x30, then rotated by 17 bits.
  */
 #include "intercept.h"
 
-#define JB_RSP 6 /* place of the stack pointer in glibc's __jmp_buf */
+#define JB_RSP 6 /* index of the stack pointer in glibc's __jmp_buf */
 #define DISGUISE_BITS 17
 
 static uintptr_t target_of(const uintptr_t *registers)

@@ -1,14 +1,15 @@
 /*
- * lifecycle.c - forks, ends, libraries, sandboxes.
+ * lifecycle.c - forks, exits, dlopen, sandboxes.
  *
- * Forks: our handlers are registered before anybody else's (their first registration brings ours
- * with it), so ours runs last before the fork and first after it.  fork itself is wrapped to learn
- * the child's pid; _Fork and a raw clone through syscall() run no handlers, so the wrappers do.
+ * Forks: our fork handlers are registered before all others, because the first registration also
+ * registers ours.  So they run last before the fork and first after it.  fork itself is wrapped to
+ * get the child's pid.  _Fork and a raw clone through syscall() run no handlers; their wrappers
+ * call ours.
  *
- * Ends: a handler of exit covers that and return from main.  It is registered before anybody else's (the
- * first registration, of a library's constructor perhaps, brings ours with it), so it runs last of all: it
- * stops the other threads, which those before it may wait for.  _exit and _Exit are wrapped.  In a
- * vfork child they must go straight to the kernel: it stands in its parent's memory.
+ * Exits: an exit handler covers exit and return from main.  It is also registered before all others
+ * (at the first registration, perhaps by a library's constructor), so it runs last.  It stops the
+ * other threads, for which other exit handlers may wait.  _exit and _Exit are wrapped.  In a vfork
+ * child they must call the kernel directly: the child runs in its parent's memory.
  */
 #include "intercept.h"
 
@@ -49,7 +50,7 @@ EXPORT pid_t fork(void)
 
 EXPORT pid_t _Fork(void)
 {
-    pid_t (*real)(void) = NEXT(_Fork); /* asked before anything stops */
+    pid_t (*real)(void) = NEXT(_Fork); /* looked up before threads are stopped */
     fork_prepare();
     pid_t pid = real();
     if (pid == 0) {
@@ -88,13 +89,17 @@ static void note_sandbox(void)
     child_before_sandbox();
     fatal_withdraw();
     costs_stop();
-    fence_entries = true; /* before the barrier is given up */
+    fence_entries = true; /* before the membarrier becomes unavailable */
     os_enter_sandbox();
-    if (core_is_started() && !fork_is_child()) /* a child that is no image yet says it when it is */
+    /* A child without an image reports it when it gets one. */
+    if (core_is_started() && !fork_is_child())
         image_flag(IMAGE_SANDBOXED);
 }
 
-/* Orphans are the program's own from now on, and it may count them; or the processor's clock is forbidden. */
+/*
+ * A subreaper gets orphans as children and may count them, so ours would be visible.  PR_SET_TSC
+ * may forbid the time-stamp counter.
+ */
 static void note_option(int option, long on)
 {
     if (option == PR_SET_TSC && on != PR_TSC_ENABLE)
@@ -134,13 +139,13 @@ EXPORT int prctl(int option, ...)
     return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- exits ---------------------------------------------------------------------------------- */
 
 static bool is_constructed;
 
 /*
- * exit once more, for what the program has written to streams is flushed after us: libc's, as the program may
- * have one of its own.
+ * Calls exit again for another exit status, because streams are flushed after this handler.  It
+ * calls libc's exit: the program may define its own.
  */
 static void ending(int status, void *unused)
 {
@@ -179,7 +184,7 @@ EXPORT int on_exit(void (*handler)(int, void *), void *argument)
     return NEXT(on_exit)(handler, argument);
 }
 
-/* atexit, too, which is part of each program and library itself. */
+/* Also covers atexit, which is linked into each program and library. */
 EXPORT int __cxa_atexit(void (*handler)(void *), void *argument, void *dso);
 EXPORT int __cxa_atexit(void (*handler)(void *), void *argument, void *dso)
 {
@@ -214,9 +219,9 @@ EXPORT _Noreturn void _Exit(int status)
 /* ---- libraries ------------------------------------------------------------------------------- */
 
 /*
- * RTLD_DEEPBIND would give a library libc's malloc and our free.  The flag is cleared and libc's
- * dlopen jumped to, not called: the loader looks at its caller's address for $ORIGIN, RUNPATH and
- * namespace, and that must stay the program's.
+ * RTLD_DEEPBIND would give a library libc's malloc but our free, so the flag is cleared.  libc's
+ * dlopen is reached by a jump, not a call: the loader determines $ORIGIN, RUNPATH and the namespace
+ * from its return address, which must be in the program.
  */
 __asm__(".text\n"
         ".globl dlopen\n"

@@ -1,9 +1,10 @@
 /*
- * shell.c - system, popen and wordexp, for which libc starts a shell by itself.
+ * shell.c - system, popen and wordexp, for which libc starts a shell.
  *
- * It does so through hidden symbols, with what `environ` has: for the time of the call our entries
- * stand there.  Other threads may read the environment meanwhile, without a lock and beyond the
- * end of the call; so what is lent lies in memory that stays, and is used again many calls later.
+ * libc does so through hidden symbols, with the environment in `environ`.  So our entries are added
+ * to `environ` for the duration of the call ("lent").  Other threads may read the environment
+ * meanwhile, without a lock and beyond the end of the call.  So the lent environment lies in memory
+ * that is not freed, and reused only many calls later.
  */
 #include "intercept.h"
 
@@ -18,7 +19,7 @@
 static struct {
     struct lock lock;
     uint32_t borrowers;
-    char **before, **ours; /* while there are any */
+    char **before, **ours; /* while `borrowers` is not 0 */
     uint32_t next;
     struct {
         void *at;
@@ -42,7 +43,7 @@ static void *next_room(size_t bytes)
     return shell.room[i].at;
 }
 
-/* false: nothing is to be taken back. */
+/* false: take_back has nothing to do. */
 static bool lend(void)
 {
     struct section s;
@@ -63,8 +64,8 @@ static bool lend(void)
 }
 
 /*
- * When somebody changed the environment meanwhile, what they made is left in place, and only our
- * entries are taken out.
+ * If another thread has changed the environment meanwhile, its change is kept, and only our entries
+ * are removed.
  */
 static void give_back(void)
 {
@@ -74,7 +75,7 @@ static void give_back(void)
         environment_take(environ);
 }
 
-/* Also where the calling thread is cancelled. */
+/* Also runs if the calling thread is cancelled. */
 static void take_back(void *lent)
 {
     struct section s;
@@ -90,7 +91,7 @@ static void take_back(void *lent)
 void shell_after_fork(void)
 {
     lock_reset(&shell.lock);
-    if (shell.borrowers) /* other threads, which are not here */
+    if (shell.borrowers) /* other threads, which do not exist in the child */
         give_back();
     shell.borrowers = 0;
 }

@@ -1,26 +1,27 @@
 /*
- * signals.c - what the program does with its signals, where ours stand in for a default.
+ * signals.c - the program's signal actions, where our handler replaces a default action.
  *
- * It must not notice: whoever asks is told that the default is set, and whoever sets it gets ours.  libc's
- * own functions do the work first; a moment between the two steps is a moment without our handler.
+ * The program must not notice our handler: a query returns the default action, and setting the
+ * default installs our handler.  libc's functions run first; between the two steps our handler is
+ * not installed.
  */
 #include "intercept.h"
 
 #include <signal.h>
 #include <string.h>
 
-#define SA_RESTORER 0x04000000ul /* where a handler returns to is given, too: libc's own business */
+#define SA_RESTORER 0x04000000ul /* libc sets the restorer itself */
 
-/* libc has just said `before` of a signal and set another action, or not. */
+/* libc has returned the old handler `before`, and perhaps set another one. */
 static void *program_handler(int signal, void *before)
 {
     if (!fatal_covers(signal))
         return before;
-    fatal_install(signal); /* if it is the default now */
+    fatal_install(signal); /* if the action is now the default */
     return fatal_is_ours(before) ? (void *)(uintptr_t)SIG_DFL : before;
 }
 
-/* As libc would have said it. */
+/* Fill in the old action as libc would without our handler. */
 static void hide_our_handler(int signal, struct sigaction *old)
 {
     const struct os_action *was = fatal_program_action(signal);
@@ -46,7 +47,7 @@ EXPORT __sighandler_t signal(int number, __sighandler_t handler)
         number, NEXT(signal)(number, (void *)(uintptr_t)handler));
 }
 
-/* The same function by its other names. */
+/* Other names of the same function. */
 EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
     __attribute__((alias("signal"), nothrow, leaf));
 EXPORT __sighandler_t ssignal(int number, __sighandler_t handler)
