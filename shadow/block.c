@@ -1,18 +1,19 @@
 /*
- * block.c - a block's life, and the only writer of it.
+ * block.c - the life cycle of a block; the only writer of a block record's state.
  *
  *            publish            retire (one winner)        forget
  *   NEVER ----------> LIVE -------------------> FREED ----------> FREE --publish--> LIVE ...
  *                      |  ^ resize                 (quarantine)
  *                      +--+
  *
- * One 64-bit word carries the state and is written last, so whoever reads word, stacks, word and
- * finds the words equal has a picture of one moment - of one life, if the generation in the word
- * (6 bits) has not come round meanwhile, which a reader cannot know that was interrupted.  So the
- * stacks are read once more: what was the same before and after the word belongs to it.
+ * One 64-bit word contains the state and is written last.  A reader loads word, stacks and word
+ * again, like a seqlock reader.  Equal words mean a consistent record, if the word's 6-bit
+ * generation has not wrapped in between.  A reader that was interrupted cannot detect a wrap.  So
+ * it loads the stacks once more: stacks that are equal before and after the second load of the word
+ * belong to that word.
  *
- * Built with RTC_RECORD_WIDE a record has a third word, the full generation, by which a test can
- * judge readers that only see the six bits.
+ * With RTC_RECORD_WIDE a record has a third word with the full generation.  Tests use it to check
+ * readers that see only the six bits.
  */
 #include "shadow.h"
 
@@ -39,7 +40,7 @@ static uint64_t word_with_state(uint64_t word, enum block_state state)
     return (word & ~(uint64_t)BLOCK_STATE_MASK) | (uint64_t)state;
 }
 
-/* The second half of publish and resize: the slot is ours, its word says NEVER. */
+/* Second half of publish and resize.  The caller owns the slot, and its state is NEVER. */
 static void write_life(struct block_record *b, uint64_t generation, const struct block_birth *birth)
 {
     /* Orders the word before the stacks; pairs with the acquire fence in block_read. */
@@ -72,12 +73,12 @@ bool block_retire(struct block_record *b, uint32_t thread, uint32_t stack, uint6
         freed = word_with_state(old, BLOCK_FREED) &
                 ~((uint64_t)BLOCK_THREAD_MASK << BLOCK_THREAD_SHIFT);
         freed |= SHIFTED(thread, THREAD);
-        /* The one that moves LIVE to FREED frees; pairs with itself in the losers. */
+        /* The thread that changes LIVE to FREED frees; acq_rel pairs with itself in the losers. */
     } while (!atomic_compare_exchange_weak_explicit(&b->word, &old, freed, memory_order_acq_rel,
                                                     memory_order_relaxed));
     uint64_t stacks = atomic_load_explicit(&b->stacks, memory_order_relaxed);
     atomic_store_explicit(&b->stacks, (stacks & ~(uint64_t)UINT32_MAX) | stack,
-                          memory_order_release); /* 0 in the low half = free in progress */
+                          memory_order_release); /* low half 0: free in progress */
     return true;
 }
 
@@ -94,7 +95,7 @@ bool block_resize(struct block_record *b, const struct block_birth *birth, uint6
         *was = old;
         if (word_state(old) != BLOCK_LIVE && word_state(old) != BLOCK_INHERITED)
             return false;
-        /* NEVER keeps everybody off while the life is rewritten, a concurrent free included. */
+        /* NEVER excludes all other writers while the life is rewritten, also a concurrent free. */
     } while (!atomic_compare_exchange_weak_explicit(&b->word, &old,
                                                     SHIFTED(word_generation(old), GEN),
                                                     memory_order_acq_rel, memory_order_relaxed));
@@ -108,7 +109,7 @@ bool block_flag(struct block_record *b, uint32_t flags)
     do {
         if (word_state(old) != BLOCK_LIVE && word_state(old) != BLOCK_INHERITED)
             return false;
-        /* Against a free or a resize at the same time: what they write has the last word. */
+        /* A concurrent free or resize overwrites these flags. */
     } while (!atomic_compare_exchange_weak_explicit(&b->word, &old, old | SHIFTED(flags, FLAGS),
                                                     memory_order_relaxed, memory_order_relaxed));
     return true;
@@ -116,7 +117,8 @@ bool block_flag(struct block_record *b, uint32_t flags)
 
 bool block_read(const struct block_record *b, uint64_t *word, uint64_t *stacks)
 {
-    struct block_record *r = (struct block_record *)(uintptr_t)b; /* C17 atomics load non-const */
+    /* C17 atomic loads need a non-const pointer */
+    struct block_record *r = (struct block_record *)(uintptr_t)b;
     uint64_t before = atomic_load_explicit(&r->word, memory_order_acquire);
     *stacks = atomic_load_explicit(&r->stacks, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire); /* pairs with the release fence in write_life */

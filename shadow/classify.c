@@ -1,6 +1,6 @@
 /*
- * classify.c - what an address is, by geometry alone.  The same answer decides a bad free while
- * the program runs and explains it afterwards.
+ * classify.c - classify an address within a slab by geometry alone.  The runtime uses it to detect
+ * a bad free, and the reporter to explain it.
  */
 #include "shadow.h"
 

@@ -1,5 +1,5 @@
 /*
- * layout.c - the geometry of a run file: where its parts lie and how long they are.
+ * layout.c - the geometry of a run file: offsets and lengths of its parts.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ uint64_t run_file_bytes(const struct run_shape *shape)
     return shape->area_bytes * shape->area_count + align_up(shape->heap_bytes, 4096);
 }
 
-/* Copies at most room - 1 bytes and always ends with a NUL. */
+/* Copy at most room - 1 bytes, and always terminate with a NUL. */
 static void copy_text(char *to, const char *from, size_t room)
 {
     size_t n = 0;
@@ -58,7 +58,9 @@ int run_header_init(struct run_header *run, const struct run_shape *shape)
     copy_text(run->host, shape->host, sizeof run->host);
     copy_text(run->options, shape->options, sizeof run->options);
     run->next_area = 1; /* area 0 is the run itself */
-    /* The magic makes the file a run file: pairs with the acquire of whoever maps it. */
+    /*
+     * The magic makes the file a run file; pairs with the acquire load of a process that maps it.
+     */
     __atomic_store_n(&run->magic, RTC_RUN_MAGIC, __ATOMIC_RELEASE);
     return 0;
 }

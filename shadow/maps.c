@@ -1,22 +1,23 @@
 /*
- * maps.c - what is mapped: ranges of addresses that do not overlap, each with what the kernel says of
- * it, in order, and joined with its neighbour where they differ in nothing.
+ * maps.c - the table of mapped ranges.  Ranges do not overlap, are sorted, and have the kernel's
+ * attributes.  Neighbours with equal attributes are joined.
  *
- * Leaves of up to 32 ranges, in an order of their own; in a leaf ranges stay where they are, too:
+ * The table is a sorted list of leaves with up to 32 ranges each.  Within a leaf, ranges stay in
+ * their slots:
  *
  *      order of leaves:  3               0           7
- *      a leaf's places:  [c . a b]       [e f . .]   [. i h g]      room for more in each
+ *      slots of a leaf:  [c . a b]       [e f . .]   [. i h g]      each has free slots
  *      its order:         2 3 0           0 1         3 2 1
  *
- * A sorted array is moved by half at every change: with 65,000 mappings, as many as Linux allows, 49 us
- * for one that goes and one that comes, where leaves take 1.5 us.  In a leaf 32 bytes are moved, not 32
- * ranges, and a copy of it (the run file's) is the same but for one range.  A full leaf is cut in halves;
- * neighbours that fit into half a leaf become one, so that leaves hold a quarter of what they could on
- * average, at least.
+ * A change of a sorted array moves half of it.  With 65,000 mappings, the limit of Linux, removing
+ * and adding a range takes 49 us in an array, and 1.5 us with leaves.  A change within a leaf moves
+ * up to 32 bytes of `order`, not 32 ranges.  A copy of the leaf (in the run file) changes in one
+ * range only.  A full leaf is split in halves.  Neighbours that fit into half a leaf are merged, so
+ * leaves are at least a quarter full on average.
  *
- * Most calls map where nothing is, and unmap what was mapped by one: that is one place found, and
- * filled or emptied.  All else is made of three steps: cut the ranges at an address, change the whole
- * ranges between two cuts, join what is alike.
+ * Most calls map a free range, or unmap exactly one mapped range: then one slot is found, and
+ * filled or emptied.  All other changes have three steps: cut ranges at an address, change the
+ * whole ranges between two cuts, join equal neighbours.
  */
 #include "shadow.h"
 
@@ -57,7 +58,7 @@ void maps_init(struct maps *m, void *storage, size_t bytes)
     m->order = (uint32_t *)(void *)(m->leaf + room);
 }
 
-/* ---- spots ----------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 static bool ends_above(const struct maps *m, uint32_t k, uint64_t at)
 {
@@ -96,7 +97,9 @@ static struct map_spot search(const struct maps *m, uint64_t at)
     return p;
 }
 
-/* Is it p, or the next in its leaf?  Often it is what was looked for last, or beside it. */
+/*
+ * Is it at p, or next to it in its leaf?  Most searches hit the last range found or its neighbour.
+ */
 static bool is_near(const struct maps *m, struct map_spot *p, uint64_t at)
 {
     if (p->k >= m->leaves)
@@ -118,7 +121,7 @@ static struct map_spot spot_of(struct maps *m, uint64_t at)
     return m->last = p;
 }
 
-/* k == leaves: it is the first. */
+/* The spot before p. k == leaves: p is the first. */
 static struct map_spot before_spot(const struct maps *m, struct map_spot p)
 {
     if (p.i)
@@ -127,7 +130,7 @@ static struct map_spot before_spot(const struct maps *m, struct map_spot p)
                : (struct map_spot){m->leaves, 0};
 }
 
-/* ---- changes, for a copy --------------------------------------------------------------------- */
+/* ---- changes since the last copy ------------------------------------------------------------- */
 
 #define LAST_CHANGED UINT32_MAX
 
@@ -160,7 +163,7 @@ void maps_forget_changes(struct maps *m)
         m->leaf[i].next_changed = m->leaf[i].changed = 0;
 }
 
-/* The range at p is about to be changed. */
+/* Mark the range at p as changed, and return it. */
 static struct map_region *change_at(struct maps *m, struct map_spot p)
 {
     uint32_t number = m->order[p.k];
@@ -180,7 +183,7 @@ static void set_empty(struct map_leaf *l)
     l->count = l->used = 0;
 }
 
-/* An empty leaf, k-th in the order. */
+/* Insert an empty leaf as the k-th in the order. */
 static void add_leaf(struct maps *m, uint32_t k)
 {
     uint32_t number = m->made;
@@ -209,7 +212,7 @@ static void drop_leaf(struct maps *m, uint32_t k)
     memmove(m->order + k, m->order + k + 1, (m->leaves - k) * sizeof *m->order);
 }
 
-/* As its i-th range. */
+/* Insert a range as the leaf's i-th. */
 static void put_in_leaf(struct maps *m, uint32_t number, uint32_t i, const struct map_region *r)
 {
     struct map_leaf *l = &m->leaf[number];
@@ -266,7 +269,7 @@ static uint64_t called_bytes(const struct map_region *r)
     return r->origin == MAP_CALLED ? r->end - r->start : 0;
 }
 
-/* In front of the range at p: where it is then. */
+/* Insert a range before the range at p. */
 static inline void insert(struct maps *m, struct map_spot p, const struct map_region *r)
 {
     if (p.k == m->leaves && p.k > 0) {
@@ -304,7 +307,7 @@ static void erase(struct maps *m, struct map_spot p)
         merge_leaves(m, p.k - 1);
 }
 
-/* It is cut there; what is behind is in no leaf yet. */
+/* Cut the range at p.  The returned tail is in no leaf yet. */
 static struct map_region cut_off(struct maps *m, struct map_spot p, uint64_t at)
 {
     struct map_region *r = change_at(m, p), tail = *r;
@@ -338,7 +341,7 @@ static bool continues(const struct map_region *a, const struct map_region *b)
            a->thread == b->thread && (!is_file(a) || a->offset + (a->end - a->start) == b->offset);
 }
 
-/* The range at p with the one before. */
+/* Join the range at p with the one before it, if they have equal attributes. */
 static void join_at(struct maps *m, struct map_spot p)
 {
     struct map_spot q = before_spot(m, p);
@@ -350,7 +353,7 @@ static void join_at(struct maps *m, struct map_spot p)
     erase(m, p);
 }
 
-/* The same of the range that starts at `at`, if any. */
+/* The same for the range that starts at `at`, if there is one. */
 static void join(struct maps *m, uint64_t at)
 {
     struct map_spot p = spot_of(m, at);
@@ -361,7 +364,7 @@ static void join(struct maps *m, uint64_t at)
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-/* Its beginning goes. */
+/* Remove the part of a range before `at`. */
 static void trim(struct maps *m, struct map_spot p, uint64_t at)
 {
     struct map_region *r = change_at(m, p);
@@ -377,7 +380,7 @@ static void take_out(struct maps *m, uint64_t start, uint64_t end)
     for (struct map_spot p = spot_of(m, start); (r = region_at(m, p)) && r->start < end;
          p = spot_of(m, start))
         if (r->start < start && r->end > end)
-            cut_at(m, p, end); /* two ranges, of which the next round shortens the first */
+            cut_at(m, p, end); /* now two ranges: the next iteration shortens the first */
         else if (r->start < start)
             cut_off(m, p, start);
         else if (r->end > end)
@@ -386,7 +389,7 @@ static void take_out(struct maps *m, uint64_t start, uint64_t end)
             erase(m, p);
 }
 
-/* Only who takes out the middle of a range needs room. */
+/* Only removing the middle of a range needs room. */
 static bool has_room_to_take(struct maps *m, uint64_t start, uint64_t end)
 {
     struct map_spot p = spot_of(m, start);
@@ -420,7 +423,7 @@ bool maps_put(struct maps *m, const struct map_region *r)
 {
     if (r->start >= r->end)
         return true;
-    if (!has_leaves(m, 2)) /* a cut and a new range: each may halve a leaf */
+    if (!has_leaves(m, 2)) /* a cut and a new range may each split a leaf */
         return false;
     struct map_spot p = spot_of(m, r->start);
     const struct map_region *next = region_at(m, p), *before;
@@ -465,7 +468,7 @@ const struct map_region *maps_find(struct maps *m, uint64_t at)
     return region_at(m, spot_of(m, at));
 }
 
-/* Does it lie beside the range that was looked for last, or behind the next, in one leaf? */
+/* Fast path: is the range next to the last range found, in the same leaf? */
 static inline bool is_free_near(struct maps *m, uint64_t start, uint64_t end)
 {
     if (m->last.k >= m->leaves)

@@ -1,19 +1,19 @@
 /*
- * program.c - does the dynamic loader load a preloaded library into this program?
+ * program.c - does the dynamic loader preload a library into this program?
  *
- * Nothing is believed of the file: each read is bounded, each offset checked, each loop counted.  A file that cannot
- * be understood passes: exec returns its error, or binfmt_misc knows it.
+ * The file is not trusted: each read is bounded, each offset checked, each loop limited.  A file of
+ * an unknown format passes: exec will return its error, or binfmt_misc will handle it.
  */
 #include <elf.h>
 #include <string.h>
 
 #include "program.h"
 
-#define LOADER "ld-linux-x86-64.so.2" /* its name is fixed by the x86-64 ABI, its folder is not */
+#define LOADER "ld-linux-x86-64.so.2" /* the x86-64 ABI fixes its name, not its directory */
 #define HEADERS_MAX 32u
 #define DYNAMIC_MAX 128u
-#define DYNAMIC_CHUNK 16u /* entries that are read at a time */
-#define NAME_BYTES 32u    /* of a library, as far as it is compared */
+#define DYNAMIC_CHUNK 16u /* entries read at a time */
+#define NAME_BYTES 32u    /* compared part of a library's name */
 
 static const char *const texts[] = {
     "",
@@ -29,8 +29,8 @@ const char *unchecked_text(enum unchecked_reason why)
 }
 
 /*
- * Runtimes that are the program's allocator themselves and refuse to start behind another library, or keep
- * shadows of all memory.
+ * Sanitizer runtimes that replace the allocator and refuse to start after another preloaded
+ * library, or that shadow all memory.
  */
 static const char *const sanitizers[] = {
     "libasan.so",       "libhwasan.so",       "liblsan.so",      "libtsan.so",
@@ -44,7 +44,7 @@ static bool starts(const char *text, const char *with)
     return true;
 }
 
-/* Up to room - 1 bytes, and a NUL. */
+/* Copy up to room - 1 bytes, and a NUL. */
 static void copy_name(char *to, size_t room, const char *from)
 {
     size_t n = 0;
@@ -60,7 +60,7 @@ struct elf {
     uint32_t headers;
     Elf64_Phdr header[HEADERS_MAX];
     const Elf64_Phdr *dynamic;
-    uint32_t chunk_end; /* the chunk holds the entries before it; 0: none */
+    uint32_t chunk_end; /* end of the cached entries; 0: none are cached */
     Elf64_Dyn chunk[DYNAMIC_CHUNK];
 };
 
@@ -69,7 +69,7 @@ static bool read_at(const struct elf *e, void *to, size_t bytes, uint64_t at)
     return at <= INT64_MAX && e->file->read(e->file, to, bytes, at) == (long)bytes;
 }
 
-/* A string of the file, cut; what is beyond its end is zeros. */
+/* Read a string, truncated to the buffer; zeros follow the end of the file. */
 static void read_name(const struct elf *e, char *to, size_t room, uint64_t at)
 {
     memset(to, 0, room);
@@ -85,7 +85,7 @@ static const Elf64_Phdr *header_of(const struct elf *e, uint32_t type)
     return NULL;
 }
 
-/* Where in the file lies what is loaded at an address; UINT64_MAX: nowhere. */
+/* File offset of a loaded address; UINT64_MAX: not in the file. */
 static uint64_t offset_of(const struct elf *e, uint64_t address)
 {
     for (uint32_t i = 0; i < e->headers; i++) {
@@ -100,14 +100,14 @@ static void read_chunk(struct elf *e, uint32_t first)
 {
     uint64_t at = (uint64_t)first * sizeof e->chunk[0];
     uint64_t bytes = at < e->dynamic->p_filesz ? e->dynamic->p_filesz - at : 0;
-    memset(e->chunk, 0, sizeof e->chunk); /* DT_NULL: the end */
+    memset(e->chunk, 0, sizeof e->chunk); /* DT_NULL terminates a short read */
     if (e->dynamic->p_offset <= INT64_MAX && bytes)
         e->file->read(e->file, e->chunk, bytes < sizeof e->chunk ? (size_t)bytes : sizeof e->chunk,
                       e->dynamic->p_offset + at);
     e->chunk_end = first + DYNAMIC_CHUNK;
 }
 
-/* Entry i of the dynamic section; NULL: there are no more. */
+/* Entry i of the dynamic section, or NULL at the end. */
 static const Elf64_Dyn *dynamic_entry(struct elf *e, uint32_t i)
 {
     if (!e->dynamic || i >= DYNAMIC_MAX)
@@ -135,7 +135,7 @@ static bool is_sanitizer(const char *library)
     return false;
 }
 
-/* The first name in the dynamic section with this tag that is wanted. */
+/* Find the first dynamic entry with this tag that has a matching name. */
 static bool find_name(struct elf *e, int64_t tag, bool (*is_wanted)(const char *name),
                       char name[NAME_BYTES])
 {
@@ -173,7 +173,7 @@ static void examine_interpreter(struct elf *e, const Elf64_Phdr *header, struct 
     }
 }
 
-/* Without an interpreter: the loader itself, run by hand, preloads. */
+/* No interpreter: a static program, or the loader itself run as a command, which preloads. */
 static void examine_static(struct elf *e, struct program *out)
 {
     char name[NAME_BYTES];
@@ -210,7 +210,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* `line`: behind "#!", NUL-terminated. */
+/* `line`: the text after "#!", NUL-terminated. */
 static void examine_script(const char *line, struct program *out)
 {
     size_t n = 0;

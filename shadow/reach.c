@@ -1,37 +1,41 @@
 /*
- * reach.c - which blocks the program can still get at: the order in which that is found out.
+ * reach.c - classify blocks by reachability (mark phase): the steps and their order.
  *
- * Blocks point to blocks; what points from outside are roots and registers.  Each live block gets
- * one class, and none depends on the order of roots, registers or addresses:
+ * Each live block gets one class.  The result does not depend on the order of roots, registers or
+ * addresses:
  *
- *   HELD      a chain of pointers to starts leads to it from a root, or from a block that is ROOT
- *   INTERIOR  else: a root or a HELD block has a pointer to its inside
- *   BEHIND    else: a chain of any pointers leads to it from an INTERIOR one
- *   REGISTER  else: a register has a pointer to it
- *   BEHIND    else: a chain of any pointers leads to it from a REGISTER one
- *   LOST      else: no other of those that are left points to it
- *   CIRCLE    else: the lowest of a circle to which nothing leads that is not of it
- *   LOST_BEHIND  else: then a LOST or CIRCLE one leads to it
+ *   REACHABLE      a chain of pointers to starts leads to it from a root or a BLOCK_FLAG_ROOT block
+ *   INTERIOR       else: a root or a REACHABLE block has a pointer to its inside
+ *   INDIRECT       else: a chain of any pointers leads to it from an INTERIOR block
+ *   REGISTER       else: a register has a pointer to it
+ *   INDIRECT       else: a chain of any pointers leads to it from a REGISTER block
+ *   LOST           else: no other unclassified block points to it
+ *   CYCLE          else: the lowest address of a cycle (SCC) without a pointer from outside of it
+ *   LOST_INDIRECT  else: then a LOST or CYCLE block leads to it
  *
- * So a block to whose inside a HELD one points is INTERIOR also when another INTERIOR one leads to
- * it: it has a pointer of its own to be explained.  INTERIOR, REGISTER, LOST and CIRCLE are owners:
- * what is BEHIND is counted behind one that leads to it, of several of a kind the one at the highest
- * address; LOST come before CIRCLE.
+ * So a block with an interior pointer from a REACHABLE block is INTERIOR even if another INTERIOR
+ * block leads to it: its own pointer has to be reported.  INTERIOR, REGISTER, LOST and CYCLE blocks
+ * are owners.  An indirect block is counted for one owner that leads to it: among several of a
+ * class for the one at the highest address, and for LOST before CYCLE.
  *
- * What is lost takes four walks, each of which reads a block once or twice.  (1) Count: of whom does
- * another lost block know?  Of whom none does is LOST.  (2) What they lead to is LOST_BEHIND.  Of
- * the rest everyone is led to, so somebody in a circle leads to each.  (3) In the order of addresses,
- * walk from each that was not met yet: it is a candidate, which one of a later walk may lead to, but
- * none of an earlier.  (4) The other way round: a candidate that no later one has led to is led to
- * by nobody but what it leads to itself.  Walk (3) began at the lowest of each such circle, as
- * nothing outside it could have met it before.
+ * Classifying lost blocks takes four walks, each of which reads a block once or twice.
  *
- * Inherited blocks are walked through as all others and counted nowhere; an owner of that kind
- * gives its group no block, only what was found behind it.
+ *   - (1) Find the blocks that another lost block points to.  All others are LOST.
+ *   - (2) Blocks reachable from LOST blocks are LOST_INDIRECT.  Each remaining block has a
+ *     predecessor, so each is reachable from a cycle.
+ *   - (3) In ascending order of addresses, walk from each block not visited yet.  It becomes a
+ *     candidate: only later walks can reach it.
+ *   - (4) In descending order, a candidate that no later candidate has reached is reached only by
+ *     blocks that it reaches itself.  Such a set is a source SCC.  Walk (3) started at its lowest
+ *     block, because no walk from outside can have visited it before.
  *
- * Three bits for each block say all: open (live, no class yet), inside and waiting (reach_flood.c).
- * What inside means changes: pointed to inside; in a register; led to by another lost one; not met
- * by walk (3), then: candidate.  Owners are those whose bit is set when own_all begins.
+ * Inherited blocks are traversed like others but not counted.  The group of an inherited owner has
+ * no own block, only the indirect blocks.
+ *
+ * Three bits for each block hold the state: open (live, not classified), inside, and waiting
+ * (reach_flood.c).  `inside` has a different meaning in each step: has an interior pointer; in a
+ * register; pointed to by another lost block; not visited by walk (3), then candidate.  Blocks with
+ * this bit set at the start of own_all are the owners.
  */
 #include "reach_priv.h"
 
@@ -39,7 +43,7 @@
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
-/* The parts of the scratch: offsets from its start. */
+/* Offsets of the parts of the scratch memory. */
 struct layout {
     uint64_t unit;
     uint64_t kind;
@@ -51,7 +55,7 @@ struct layout {
     uint64_t trail;
     uint64_t group_of;
     uint64_t group;
-    uint64_t queue; /* and from here on what there is */
+    uint64_t queue; /* takes all remaining bytes */
     uint64_t bits;
     uint64_t group_slots;
     uint64_t groups;
@@ -65,7 +69,7 @@ static struct layout layout_of(const struct reach_heap *h)
     uint64_t groups = ((uint64_t)h->stacks + 1) * REACH_COUNT;
     if (groups > h->slots)
         groups = h->slots;
-    l.groups = groups + 2 * REACH_COUNT; /* those of the stack that is not known fit always */
+    l.groups = groups + 2 * REACH_COUNT; /* groups of stack 0 always fit */
     l.group_slots = 2ull << log2_floor(l.groups * 2);
     l.kinds = reach_kinds_most(h);
     l.kind_slots = 2ull << log2_floor(l.kinds);
@@ -84,7 +88,7 @@ static struct layout layout_of(const struct reach_heap *h)
     return l;
 }
 
-/* Blocks that may be read in the order in which they were found: with more, all would be. */
+/* Capacity of the queue.  With more blocks, reading in address order is faster. */
 static uint64_t queue_enough(const struct reach_heap *h)
 {
     return 1ull << log2_floor(h->slots / 1024 + 2048);
@@ -120,9 +124,9 @@ static void lay_out_parts(struct reach_scan *r, const struct layout *l, uint64_t
     r->groups_max = (uint32_t)l->groups;
 }
 
-/* ---- bits in the order of addresses, and the other way round --------------------------------- */
+/* ---- bits in ascending and descending order -------------------------------------------------- */
 
-/* The first bit that is set in [*at, end); end is that of a word. */
+/* The first bit set in [*at, end); `end` is a multiple of 64. */
 static bool next_bit(const uint64_t *bits, uint64_t end, uint64_t *at)
 {
     for (uint64_t n = *at; n < end; n = (n | 63) + 1) {
@@ -135,7 +139,7 @@ static bool next_bit(const uint64_t *bits, uint64_t end, uint64_t *at)
     return false;
 }
 
-/* The last bit that is set in [0, *at). */
+/* The last bit set in [0, *at). */
 static bool previous_bit(const uint64_t *bits, uint64_t *at)
 {
     for (uint64_t n = *at; n > 0; n = (n - 1) & ~63ull) {
@@ -155,7 +159,7 @@ static bool is_in(const struct reach_slab *slab, uint64_t slot)
     return slot - slab->first < slab->slots;
 }
 
-/* The last slab that begins at this slot or below. */
+/* The last slab whose first slot is at most this one. */
 static uint32_t search_slab(const struct reach_heap *h, uint64_t slot)
 {
     uint32_t low = 0, high = h->slabs;
@@ -179,7 +183,7 @@ const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot)
     return &all[r->slab];
 }
 
-/* The block whose bit is set. */
+/* The start of the block in this slot. */
 static struct reach_spot spot_of(struct reach_scan *r, uint64_t slot)
 {
     const struct reach_slab *slab = reach_slab_of(r, slot);
@@ -210,7 +214,7 @@ bool reach_locate_slow(const struct reach_heap *h, uint64_t address, struct reac
            reach_locate_by_unit(h, address, s);
 }
 
-/* Its number in the table; 0: large, or there are too many. */
+/* Index in the table of shapes; 0: a large block, or the table is full. */
 static uint16_t shape_of(struct reach_scan *r, const struct reach_slab *slab)
 {
     for (uint16_t i = 1; i < SHAPES && slab->slot_bytes; i++) {
@@ -237,7 +241,7 @@ static void note_units(struct reach_scan *r)
 }
 
 #define FIELD(NAME) ((uint64_t)BLOCK_##NAME##_MASK << BLOCK_##NAME##_SHIFT)
-#define NOTED (FIELD(STATE) | FIELD(MARK) | FIELD(SIZE)) /* of a record's word */
+#define NOTED (FIELD(STATE) | FIELD(MARK) | FIELD(SIZE)) /* fields of a record's word */
 
 void reach_mark_reachable(struct reach_scan *r, uint64_t slot, uint64_t start)
 {
@@ -248,7 +252,7 @@ void reach_mark_reachable(struct reach_scan *r, uint64_t slot, uint64_t start)
 
 static void open_slab(struct reach_scan *r, const struct reach_slab *slab)
 {
-    uint64_t word, stacks, last_word = 0, stack = 0; /* those of the last one: most say the same */
+    uint64_t word, stacks, last_word = 0, stack = 0; /* of the previous record: most are equal */
     uint16_t kind = 0;
     for (uint64_t slot = slab->first; slot < slab->first + slab->slots; slot++) {
         (void)block_read(reach_record_of(slab, slot), &word, &stacks);
@@ -277,7 +281,7 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
     r->rules = *rules;
     lay_out_parts(r, &l, bytes);
     if (r->rules.mark_since > BLOCK_MARK_MASK)
-        r->rules.mark_since = BLOCK_MARK_MASK; /* marks stop there */
+        r->rules.mark_since = BLOCK_MARK_MASK; /* marks saturate there */
     note_units(r);
     r->step = STEP_REACHABLE;
     r->as[COUNT_FOUND] = REACH_REACHABLE;
@@ -315,7 +319,7 @@ void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, 
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-/* Counts an owner, and what is found behind it. */
+/* Count an owner, and the blocks found from it. */
 static void own(struct reach_scan *r, uint64_t bit)
 {
     struct reach_spot s = spot_of(r, bit);
@@ -332,7 +336,10 @@ static void own(struct reach_scan *r, uint64_t bit)
         reach_count_indirect(r, &s, t);
 }
 
-/* All whose bit in r->inside is set; found behind another one, they lose it. */
+/*
+ * Process all blocks with their `inside` bit set as owners; a block found from another owner is
+ * cleared.
+ */
 static void own_all(struct reach_scan *r, enum reach as, enum reach indirect)
 {
     reach_settle(r);
@@ -347,7 +354,7 @@ void reach_inside(struct reach_scan *r)
 {
     for (uint64_t i = 0; i < r->bits / 64; i++) {
         r->inside[i] &= r->open[i];
-        r->open[i] &= ~r->inside[i]; /* has its class: not to be found behind another one */
+        r->open[i] &= ~r->inside[i]; /* classified: must not be found from another owner */
     }
     own_all(r, REACH_INTERIOR, REACH_INDIRECT);
 }
@@ -364,7 +371,7 @@ void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint3
                                             trail_pointer(s.inside, thread)};
 }
 
-/* ---- what is lost ---------------------------------------------------------------------------- */
+/* ---- lost blocks ----------------------------------------------------------------------------- */
 
 /* (1): inside = another lost block points to it. */
 static void count_led_to(struct reach_scan *r)
@@ -375,10 +382,10 @@ static void count_led_to(struct reach_scan *r)
         struct reach_block b = reach_look(r, s.slot, s.start);
         reach_read_block(r, &b);
     }
-    reach_flood(r); /* what is left of it; nothing is found */
+    reach_flood(r); /* read the rest of the batch; no block is pushed */
 }
 
-/* (3): inside = not met; behind it, = candidate. */
+/* (3): inside = not visited; below the current block: candidate. */
 static void find_candidates(struct reach_scan *r)
 {
     r->step = STEP_CYCLE;
@@ -389,7 +396,7 @@ static void find_candidates(struct reach_scan *r)
         r->origin = bit;
         reach_push(r, &s, reach_look(r, s.slot, s.start).request);
         reach_flood(r);
-        bit_set(r->inside, bit); /* a later one that leads to it takes it away again */
+        bit_set(r->inside, bit); /* a later walk that reaches it clears the bit */
     }
 }
 

@@ -1,19 +1,21 @@
 /*
- * reach_client.c - blocks that lie anywhere, and memory that is not searched.
+ * reach_client.c - client blocks, and hidden memory that is not scanned.
  *
- * A program that makes blocks itself, out of what it got from malloc or mapped, may say which they are; it
- * may also hide memory, in which its allocator keeps pointers that mean nothing.
+ * A program may register blocks that it makes itself, in memory from malloc or mmap.  It may also
+ * hide memory, for example an allocator's free lists with stale pointers.
  *
- *    root, or block of the heap   | word | word | apart: a block of its own | word | hidden ... | word |
- *                                   read   read   only if something leads     read   not read     read
+ *    root or heap block   | word | word | client block              | word | hidden ... | word |
+ *                           read   read   read only if reachable      read   not read     read
  *
- * Such a block stands in the list of slabs like a large one, behind all others.  A pointer into it belongs
- * to it alone, so nobody can know of the heap's block that it lies in who needs that: it is in use as
- * long as there are blocks in it.  One that is a block apart as a whole is told of as that, and one that is
- * hidden as a whole not at all.
+ * A client block has an entry in the list of slabs like a large block, after all others.  A pointer
+ * into it refers only to the client block.  Therefore nothing shows whether the heap block around
+ * it is needed: that block is REACHABLE as long as it contains client blocks.  A heap block that is
+ * one client block as a whole is reported as that client block.  A heap block hidden as a whole is
+ * not reported.
  *
- * None of this costs a search anything in which there are no such blocks: pointers to those in the heap
- * are found where large blocks are, and all memory is read here, piece by piece, as soon as there is one.
+ * Without client blocks and hidden memory a scan has no extra cost.  Pointers to client blocks in
+ * the heap are found where large blocks are found.  All memory is read here, piece by piece, as
+ * soon as there is one such block or range.
  */
 #include "reach_priv.h"
 
@@ -22,7 +24,7 @@ static const struct reach_slab *list_of(const struct reach_heap *h)
     return h->slab + (h->slabs - h->client_slabs);
 }
 
-/* The number of those that begin at this address or below. */
+/* The number of client blocks that begin at this address or below. */
 static uint32_t begun(const struct reach_heap *h, uint64_t address)
 {
     const struct reach_slab *list = list_of(h);
@@ -60,7 +62,7 @@ static void take_nearer(struct hole *nearest, uint64_t at, uint64_t start, uint6
     *nearest = (struct hole){start > at ? start : at, end};
 }
 
-/* The first piece of [at, end) that is not to be read as what is around it; at `end`: there is none. */
+/* The first range in [at, end) that is not part of the surrounding memory; start == `end`: none. */
 static struct hole next_hole(const struct reach_heap *h, uint64_t at, uint64_t end)
 {
     struct hole nearest = {end, end};
@@ -75,7 +77,7 @@ static struct hole next_hole(const struct reach_heap *h, uint64_t at, uint64_t e
     return nearest;
 }
 
-/* What points into the heap, and then what points to blocks elsewhere. */
+/* Read pointers into the heap, and then pointers to client blocks elsewhere. */
 static void read_run(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where)
 {
     reach_read(r, words, count, where);
@@ -97,7 +99,7 @@ void reach_client_read(struct reach_scan *r, const reach_word *words, uint64_t c
     }
 }
 
-/* Is it one of ours, and not the block around it, which may begin where it does? */
+/* Is it a client block, and not the heap block around it, which may have the same start? */
 static bool is_client(const struct reach_heap *h, const struct reach_found *f)
 {
     uint32_t n = begun(h, f->start);
@@ -105,7 +107,7 @@ static bool is_client(const struct reach_heap *h, const struct reach_found *f)
     return n && slab->start == f->start && slab->request == f->bytes;
 }
 
-/* Outside of the heap nobody knows whether there is memory behind all addresses. */
+/* Outside of the heap, some addresses of a block may not be mapped. */
 static bool is_doubtful(const struct reach_scan *r, const struct reach_found *f)
 {
     return r->rules.next_piece &&
@@ -128,9 +130,9 @@ void reach_client_read_block(struct reach_scan *r, struct reach_found f)
     }
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- start of a scan ------------------------------------------------------------------------- */
 
-/* Blocks of the heap that are hidden from their first byte to their last are not told of. */
+/* Heap blocks that are completely hidden are not reported. */
 static void hide_in_slab(struct reach_scan *r, const struct reach_slab *slab,
                          const struct reach_range *hidden)
 {
@@ -156,7 +158,7 @@ static void hide_blocks(struct reach_scan *r, const struct reach_range *hidden)
     }
 }
 
-/* The block of the heap that it lies in. */
+/* Mark the heap block that contains the client block. */
 static void mark_around(struct reach_scan *r, const struct reach_slab *slab)
 {
     struct reach_spot s;
@@ -173,7 +175,7 @@ static void begin_in_heap(struct reach_scan *r, const struct reach_slab *slab)
     uint64_t last = slab->start - r->heap.base + (slab->request ? slab->request - 1 : 0);
     for (uint64_t i = (slab->start - r->heap.base) >> RTC_UNIT_SHIFT; i <= last >> RTC_UNIT_SHIFT;
          i++)
-        r->unit[i] = (struct reach_unit){0}; /* pointers into it are looked at slowly */
+        r->unit[i] = (struct reach_unit){0}; /* the slow path locates pointers into it */
     mark_around(r, slab);
 }
 

@@ -1,15 +1,16 @@
 /*
- * reach_cxx.c - pointers inside a block that are as good as one to its start.
+ * reach_cxx.c - interior pointers that count as pointers to the start of a block.
  *
- *   new T[n] with a destructor   | n | T T T ...       to the first T; n, of 8 bytes or as many as
- *                                                      T's alignment, ends there.  With n = 0 it
- *                                                      points behind the block
+ *   new T[n] with a destructor   | n | T T T ...      to the first T.  The cookie n has 8 bytes, or
+ *                                                     as many as T's alignment.  With n = 0 the
+ *                                                     pointer is past the end of the block
  *   a second base class          | table | ... | table | ...   to the second table
  *   std::string before C++11     | length | capacity | references | characters ... |   to those
- *   an allocator's size header   | size | ...          8 or 16 bytes, with or without itself
+ *   an allocator's size header   | size | ...          8 or 16 bytes, counted in the size or not
  *
- * All are recognised by what the block holds, for a container may have made it.  Each check is as
- * exact as what writes these words, so that a block of zeros is none of them.
+ * All are recognised by the content of the block, because a container may have allocated it.  Each
+ * check requires the exact values that a compiler or library writes, so a block of zeros matches
+ * none.
  */
 #include "reach_priv.h"
 

@@ -1,25 +1,24 @@
 /*
- * reach_flood.c - from a word to the block that it points to, and on from there.
+ * reach_flood.c - propagate marks: from a word to the block that it points to, transitively.
  *
- *    words --in the heap--> candidates --open--> counted --> queue ---------> batch --> words are read
- *      ^                    (bits and kind                   | full        (first lines       |
- *      |                     on their way)                   +--> bits -->  on their way)     |
- *      +--------------------------------------------------------------------------------------+
+ *   words --in the heap--> candidates --open--> counted --> queue -------> batch --> read words
+ *     ^                    (prefetch bits                  | full       (prefetch         |
+ *     |                     and kind)                      +--> bits ->  first lines)     |
+ *     +-----------------------------------------------------------------------------------+
  *
- * Nearly all time goes into waiting for memory.  So what will be needed is asked for early, and
- * something else is done meanwhile, in turns: a batch is taken, and its blocks are asked for; the
- * candidates are seen that the last one gave; then the blocks are read, and of the candidates that they
- * give the bits are asked for.
+ * Nearly all time is spent waiting for memory.  So data is prefetched, and other work is done
+ * meanwhile.  One round takes a batch and prefetches its blocks; visits the candidates of the
+ * previous batch; then reads the blocks, and prefetches the bits of their candidates.
  *
- * Memory is read fastest in the order in which it lies: while many blocks are to be read, they are
- * bits, taken by address, round and round.  Blocks are read in the order in which they were found only
- * while these are few: a list goes through the queue alone, and no bits are looked through for one.
+ * Memory is read fastest in address order.  While many blocks are waiting, they are bits, taken in
+ * address order, cyclically.  While few blocks are waiting, they are read in the order in which
+ * they were found: a linked list passes through the queue alone, without a search through bits.
  */
 #include "reach_priv.h"
 
 #define LINE_BYTES 64u
 
-/* ---- counted, and not yet read --------------------------------------------------------------- */
+/* ---- blocks that are counted and not yet read ------------------------------------------------ */
 
 void reach_wait(struct reach_scan *r, uint64_t slot)
 {
@@ -27,7 +26,7 @@ void reach_wait(struct reach_scan *r, uint64_t slot)
     r->waiting_count++;
 }
 
-/* How many may enter the queue now. */
+/* Free entries of the queue; 0 if so many blocks wait that bits are used. */
 static uint64_t queue_left(const struct reach_scan *r)
 {
     return r->waiting_count < r->many ? r->queue_mask + 1 - (r->queue_end - r->queue_next) : 0;
@@ -51,7 +50,7 @@ void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes
     push(r, s, bytes);
 }
 
-/* Its first lines: behind them the processor sees by itself where this goes. */
+/* Prefetch the first lines; the hardware prefetcher then detects the stream. */
 static inline void prefetch_block(const struct reach_found *f)
 {
     reach_prefetch(reach_memory(f->start));
@@ -64,7 +63,7 @@ static inline void take(struct reach_scan *r, struct reach_found f)
     r->batch[r->batched++] = f;
 }
 
-/* What was found first. */
+/* Take the oldest entries of the queue. */
 static bool take_queued(struct reach_scan *r)
 {
     while (r->batched < REACH_BATCH && r->queue_next != r->queue_end)
@@ -72,7 +71,7 @@ static bool take_queued(struct reach_scan *r)
     return r->batched;
 }
 
-/* What waits next by address, behind the highest again the lowest. */
+/* Take the next waiting blocks by address; after the highest, continue with the lowest. */
 static bool take_waiting(struct reach_scan *r)
 {
     const struct reach_slab *slab = &r->heap.slab[r->slab];
@@ -126,7 +125,7 @@ static void set_trail(struct reach_scan *r, const struct reach_spot *s, uint64_t
     r->trail[s->slot] = (struct reach_trail){where, trail_pointer(s->inside, r->root)};
 }
 
-/* Does a pointer to a block lie in another one? */
+/* Does a pointer to this block lie in another block? */
 static bool is_of_another(const struct reach_scan *r, const struct reach_spot *s, uint64_t where)
 {
     struct reach_spot holder;
@@ -145,7 +144,7 @@ static void visit_cycle(struct reach_scan *r, const struct reach_spot *s, uint64
 
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s)
 {
-    if (!s->inside) /* a block of no bytes has a start, too */
+    if (!s->inside) /* a block of zero bytes has a start, too */
         return true;
     struct reach_block b = reach_look(r, s->slot, s->start);
     return s->inside < b.request || reach_is_empty_array(r, &b, s->inside);

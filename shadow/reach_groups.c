@@ -1,10 +1,10 @@
 /*
- * reach_groups.c - the sums by allocating stack and reach, and who was first seen to point there.
+ * reach_groups.c - sums by allocation stack and class, with an example block and its witness.
  *
- * The example of a group is the first block that came into it; its witness is that block's own.
- * Groups are found by a hash of their key.  There is room for as many as the heap's stacks can
- * have; should there be more stacks than was said, theirs are counted with the stack that is not
- * known, for which room is kept.
+ * The example of a group is the first block added to it; the witness is the pointer first seen to
+ * that block.  Groups are found by a hash of their key.  The table has room for all stacks of the
+ * heap.  If there are more stacks than announced, their blocks are added to the groups of stack 0
+ * (unknown), for which room is reserved.
  */
 #include "reach_priv.h"
 
@@ -20,7 +20,7 @@ static struct leak_group *group_new(struct reach_scan *r, uint32_t *group_slot, 
     return g;
 }
 
-/* Where the number of this group stands, or is to stand: there is room. */
+/* The entry of this group in the hash table, or the free entry for it. */
 static uint32_t *group_slot_of(struct reach_scan *r, uint32_t stack, enum reach as)
 {
     for (uint32_t i = (uint32_t)((stack * 8ull + as) * 0x9e3779b97f4a7c15ull >> 32);; i++) {
@@ -44,7 +44,7 @@ static struct leak_group *group_of(struct reach_scan *r, uint32_t stack, enum re
     return *group_slot ? r->group + (*group_slot - 1) : group_new(r, group_slot, stack, as);
 }
 
-/* The block that a pointer lies in. */
+/* Record the block that contains the pointer at `at`. */
 static void set_holder(const struct reach_scan *r, struct leak_group *g, uint64_t at)
 {
     struct reach_spot s;

@@ -1,14 +1,14 @@
 /*
- * reach_kinds.c - what a record says, in two bytes.
+ * reach_kinds.c - compress block records to two bytes for each slot.
  *
- * Marking asks of each block how long it is and which stack allocated it, and it comes to blocks in no
- * order of addresses: what answers has to be small.  Records are not, and lie in pages of a file.  But
- * a program allocates at few places, and few sizes at each: its records say few different things.  So
- * they are read once, in their order, what they say is numbered, and a slot gets the number of its
- * kind.  Blocks are counted by kind, too: from how many they are follows what they add to their group.
+ * Marking needs the size and allocation stack of each block, in random address order.  So this data
+ * should be small.  Records are not: they lie in pages of the run file.  But a program allocates at
+ * few sites, and few sizes at each, so records have few distinct contents.  They are read once, in
+ * order.  Each distinct content gets a number, its kind, and each slot stores the number of its
+ * kind.  Marked blocks are counted by kind, too: the count of a kind is later added to its group.
  *
- * Kind 0 is that of large blocks, of those that lie apart, and of all for which there was no number left:
- * their records are looked at each time.
+ * Kind 0 is used for large blocks, for client blocks, and when no number is left.  Records of kind
+ * 0 are read each time.
  */
 #include "reach_priv.h"
 

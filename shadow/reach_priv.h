@@ -1,46 +1,47 @@
 /*
- * reach_priv.h - what the files of the leak check's marking know of each other and nobody else does.
+ * reach_priv.h - interfaces between the reach_*.c files (mark phase of the leak check).
  */
 #ifndef REACH_PRIV_H
 #define REACH_PRIV_H
 
 #include "shadow.h"
 
-#define REACH_BATCH 32u       /* blocks that are read together */
-#define REACH_CANDIDATES 128u /* pointers that are looked at together */
+#define REACH_BATCH 32u       /* blocks read together */
+#define REACH_CANDIDATES 128u /* pointers looked up together */
 
-/* The program's memory: whatever it stored there, it is read as words. */
+/* The program's memory is read as words, regardless of its types. */
 typedef uint64_t __attribute__((may_alias)) reach_word;
 
 /*
- * Where a pointer lies: its address and, in the three bits below, the enum witness that says whose
- * that is.  Register n: n << 3 | WITNESS_REGISTER.
+ * Location of a pointer: its address, with an enum witness in the three lowest bits.  Register n: n
+ * << 3 | WITNESS_REGISTER.
  */
 #define WHERE_KIND 7ull
 
-/* The slot that an address falls into. */
+/* The slot that contains an address. */
 struct reach_spot {
-    uint64_t slot; /* of all */
+    uint64_t slot; /* number among all slots */
     uint64_t start;
-    uint64_t inside; /* bytes from there */
+    uint64_t inside; /* offset from the start */
 };
 
-/* A pointer into some block. */
+/* A pointer into a block. */
 struct reach_candidate {
     struct reach_spot spot;
     uint64_t where;
 };
 
-/* What is to be read of a block that is counted. */
+/* A counted block to be read. */
 struct reach_found {
     uint64_t start;
     uint64_t bytes;
 };
 
-/* What was seen to point to a block. */
+/* The pointer by which a block was found. */
 struct reach_trail {
     uint64_t where;
-    uint64_t pointer; /* how far inside << 24 | number of the root, or of the register's thread */
+    /* offset in the block << 24 | number of the root, or of the register's thread */
+    uint64_t pointer;
 };
 
 #define TRAIL_NUMBER_BITS 24
@@ -50,18 +51,18 @@ static inline uint64_t trail_pointer(uint64_t inside, uint32_t number)
     return inside << TRAIL_NUMBER_BITS | (number & ((1u << TRAIL_NUMBER_BITS) - 1));
 }
 
-/* What is done with a pointer into a block that is still open. */
+/* How to treat a pointer into an open block. */
 enum reach_step {
-    STEP_REACHABLE, /* to its start: held.  To its inside: remembered */
-    STEP_INDIRECT,  /* found, wherever it points */
-    STEP_COUNT,     /* the block is led to by another one */
-    STEP_CYCLE,     /* found if it is led to, for the moment */
+    STEP_REACHABLE, /* to its start: mark it; to its inside: remember it */
+    STEP_INDIRECT,  /* mark the block for any pointer */
+    STEP_COUNT,     /* note that another block points to it */
+    STEP_CYCLE,     /* tentatively mark the block */
 };
 
-/* Of a unit of the heap, what is needed to find the slot. */
+/* Data of a heap unit, for finding slots. */
 struct reach_unit {
     uint32_t first;
-    uint16_t back;  /* units, to the start of its slab */
+    uint16_t back;  /* units back to the start of its slab */
     uint16_t shape; /* 0: not in the table */
 };
 
@@ -74,34 +75,34 @@ struct reach_shape {
 #define SHAPES 64u
 
 /*
- * What the marking needs of a record: the stack that allocated in the lower half, then the bytes asked
- * for and bits.
+ * The parts of a record that marking needs: the allocation stack in the lower half, then the
+ * requested size and flags.
  */
 #define NOTE_BYTES_SHIFT 32
 #define NOTE_BYTES_MASK ((1ull << 24) - 1)
-#define NOTE_LARGE (1ull << 56)     /* its slab says how many bytes */
-#define NOTE_UNCOUNTED (1ull << 57) /* inherited: its record may be the parent's, or not known */
+#define NOTE_LARGE (1ull << 56)     /* its slab entry has the size */
+#define NOTE_UNCOUNTED (1ull << 57) /* inherited: its record may be the parent's, or unreliable */
 #define NOTE_NEW (1ull << 58)
 
-/* What a walk counts: what it begins at, and what it comes to. */
+/* Blocks counted by a walk: those that it starts from, and those that it finds. */
 enum reach_count { COUNT_OWNER, COUNT_FOUND, COUNTS };
 
-/* All blocks of which the same is to be noted. */
+/* All blocks with the same note. */
 struct reach_kind {
     uint64_t note;
-    uint32_t counted[COUNTS]; /* and not yet in their group */
+    uint32_t counted[COUNTS]; /* not yet added to their group */
 };
 
-#define KINDS_MAX UINT16_MAX /* kind 0 is none */
+#define KINDS_MAX UINT16_MAX /* kind 0 is reserved */
 
 struct reach_scan {
     struct reach_heap heap;
     struct reach_rules rules;
     enum reach_step step;
-    enum reach as[COUNTS];    /* what is counted now */
-    uint32_t root;            /* number of the one that is being read */
-    uint64_t origin;          /* STEP_CYCLE: slot of the block that the walk began at */
-    uint64_t indirect_blocks; /* found behind the owner that the walk began at */
+    enum reach as[COUNTS];    /* the current classes */
+    uint32_t root;            /* number of the root being read */
+    uint64_t origin;          /* STEP_CYCLE: slot of the block where the walk started */
+    uint64_t indirect_blocks; /* found from the current owner */
     uint64_t indirect_bytes;
 
     struct reach_unit *unit;
@@ -112,31 +113,32 @@ struct reach_scan {
     uint32_t kind_mask;
     uint32_t kinds, kinds_max;
 
-    /* Of each slot: its kind, 0: its record says it, and bits */
+    /* For each slot: its kind (0: read its record), and bits */
     uint16_t *kind_of;
-    uint64_t *open;      /* live, and not yet known how it is reached */
-    uint64_t *inside;    /* remembered: by the step, see reach.c */
-    uint64_t *waiting;   /* counted, and still to be read: found when the queue was full */
-    uint64_t bits;       /* of each of the three */
-    uint64_t slow_bytes; /* blocks of so many are read by reach_client.c */
-    uint64_t client_low, client_high; /* around blocks outside of the heap; 0: there are none */
-    struct reach_trail *trail;        /* valid for some that are remembered */
-    uint32_t slab;                    /* that the last slot looked for was in */
+    uint64_t *open;      /* live, and not classified yet */
+    uint64_t *inside;    /* meaning depends on the step, see reach.c */
+    uint64_t *waiting;   /* counted but not read: found while the queue was full */
+    uint64_t bits;       /* size of each of the three bitmaps */
+    uint64_t slow_bytes; /* larger blocks are read by reach_client.c */
+    /* address range of client blocks outside of the heap; 0: none */
+    uint64_t client_low, client_high;
+    struct reach_trail *trail; /* valid for some blocks with `inside` set */
+    uint32_t slab;             /* the slab of the last slot looked up */
     uint64_t waiting_count;
-    uint64_t waiting_from; /* word in which the last one was */
+    uint64_t waiting_from; /* index of the word where the last search ended */
 
     /* reach_groups.c */
     struct leak_group *group;
-    uint32_t *group_of; /* by hash: number + 1, 0 = none */
+    uint32_t *group_of; /* hash table: group number + 1, 0: none */
     uint32_t group_mask;
     uint32_t groups;
     uint32_t groups_max;
 
-    /* reach_flood.c: counted and not yet read; on their way; seen there */
-    struct reach_found *queue; /* queue_mask + 1 at most */
+    /* reach_flood.c: counted blocks to read, the current batch, and candidates */
+    struct reach_found *queue; /* at most queue_mask + 1 entries */
     uint64_t queue_next, queue_end;
-    uint64_t queue_mask, queue_left; /* that may enter now */
-    uint64_t many;                   /* that wait: all go there */
+    uint64_t queue_mask, queue_left; /* free entries */
+    uint64_t many;                   /* if so many wait, the queue is not used */
     uint32_t batched, candidates;
     struct reach_found batch[REACH_BATCH];
     struct reach_candidate candidate[REACH_CANDIDATES];
@@ -147,7 +149,7 @@ static inline uint64_t note_bytes(uint64_t note)
     return note >> NOTE_BYTES_SHIFT & NOTE_BYTES_MASK;
 }
 
-/* A block, and what is noted of it. */
+/* A block and its note. */
 struct reach_block {
     uint64_t slot;
     uint64_t start;
@@ -171,37 +173,41 @@ static inline void bit_clear(uint64_t *bits, uint64_t n)
 }
 
 /*
- * Into the second cache: the first has few places for what is on its way, and while they are all
- * taken the processor waits, which doubled the time of everything.
+ * Prefetch into the second-level cache.  The first level has few line fill buffers: while all are
+ * in use the processor stalls, which doubled the total time.
  */
 static inline void reach_prefetch(const void *address)
 {
     __builtin_prefetch(address, 0, 2);
 }
 
-/* ---- reach_client.c --------------------------------------------------------------------------- */
+/* ---- reach_client.c -------------------------------------------------------------------------- */
 
 struct reach_scan;
-/* When all slabs are open. */
+/* Call when all slabs are open. */
 void reach_client_begin(struct reach_scan *r);
 bool reach_client_at(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
-/* As reach_read, where not all of it may be searched. */
+/* Like reach_read, with client blocks and hidden ranges skipped. */
 void reach_client_read(struct reach_scan *r, const reach_word *words, uint64_t count,
                        uint64_t where);
 void reach_client_read_block(struct reach_scan *r, struct reach_found f);
 
 /* ---- reach.c --------------------------------------------------------------------------------- */
 
-/* In use, whoever points to it. */
+/* Mark a block as REACHABLE regardless of pointers. */
 void reach_mark_reachable(struct reach_scan *r, uint64_t slot, uint64_t start);
-/* The slot of a slab or large block of the heap. */
+/* Find the slot in the heap by its unit, without client blocks. */
 bool reach_locate_by_unit(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
-/* Falls it into a large block, one that lies apart, or into a slab of a shape that is not in the table? */
+/*
+ * Slow path of reach_locate: large blocks, client blocks, and slabs of a shape that is not in the
+ * table.
+ */
 bool reach_locate_slow(const struct reach_heap *h, uint64_t address, struct reach_spot *s);
 
 static inline bool reach_locate(const struct reach_scan *r, uint64_t address, struct reach_spot *s)
 {
-    uint64_t offset = address - r->heap.base; /* wraps below the heap: one test for both ends */
+    /* wraps below the heap: one comparison tests both ends */
+    uint64_t offset = address - r->heap.base;
     if (offset >= r->heap.bytes)
         return false;
     const struct reach_unit *unit = &r->unit[offset >> RTC_UNIT_SHIFT];
@@ -219,7 +225,7 @@ static inline bool reach_locate(const struct reach_scan *r, uint64_t address, st
     return true;
 }
 
-/* The same where it may be outside of the heap. */
+/* The same, also for client blocks outside of the heap. */
 static inline bool reach_locate_anywhere(const struct reach_scan *r, uint64_t address,
                                          struct reach_spot *s)
 {
@@ -237,7 +243,7 @@ static inline const struct reach_slab *reach_slab_at(const struct reach_scan *r,
                                                      uint64_t start)
 {
     const struct reach_heap *h = &r->heap;
-    if (slot + h->client_slabs >= h->slots) /* each is a slab */
+    if (slot + h->client_slabs >= h->slots) /* each client block is a slab */
         return h->slab + (h->slabs - (h->slots - slot));
     return &r->heap.slab[r->heap.slab_of_unit[(start - r->heap.base) >> RTC_UNIT_SHIFT] - 1];
 }
@@ -249,15 +255,15 @@ static inline const reach_word *reach_memory(uint64_t address)
 
 /* ---- reach_kinds.c --------------------------------------------------------------------------- */
 
-/* Room in the table for all kinds that there may be. */
+/* Upper limit of the number of kinds. */
 uint64_t reach_kinds_most(const struct reach_heap *h);
-/* The kind of a record that says this. */
+/* The kind of records with this note. */
 uint16_t reach_kind(struct reach_scan *r, uint64_t note);
 uint64_t reach_note(const struct reach_scan *r, const struct reach_slab *slab, uint64_t word,
                     uint64_t stacks);
-/* As reach_look; of kind 0. */
+/* Like reach_look, for kind 0: reads the record. */
 struct reach_block reach_look_up(const struct reach_scan *r, uint64_t slot, uint64_t start);
-/* All that its record says. */
+/* The record's word. */
 uint64_t reach_word_of(const struct reach_scan *r, const struct reach_block *b);
 
 static inline struct reach_block reach_look(const struct reach_scan *r, uint64_t slot,
@@ -274,42 +280,42 @@ static inline uint32_t reach_stack(const struct reach_block *b)
     return (uint32_t)b->note;
 }
 
-/* The slab that a slot is in; the next one asked for is best one near by. */
+/* The slab of a slot; fast if the slot is near the previous one. */
 const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot);
 
-/* Does the pointer that led to this spot point into its block? */
+/* Is the address inside the requested size of its block? */
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 
 /* ---- reach_read.c ---------------------------------------------------------------------------- */
 
-/* Looks at `count` words, the first of which lies at `where`. */
+/* Scan `count` words, the first of which is at `where`. */
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
-/* The same with a word that was found otherwise. */
+/* The same for one word. */
 void reach_enter(struct reach_scan *r, uint64_t value, uint64_t where);
-/* Then: looks up what they all point to. */
+/* Then: locate the blocks of all candidates. */
 void reach_locate_all(struct reach_scan *r);
-/* All of that with the blocks of the batch, when what was looked at before is seen. */
+/* Visit the candidates, read the blocks of the batch, and locate the candidates found in them. */
 void reach_read_batch(struct reach_scan *r);
 
 /* ---- reach_flood.c --------------------------------------------------------------------------- */
 
-/* Sees what was looked up. */
+/* Visit all located candidates. */
 void reach_visit_all(struct reach_scan *r);
-/* Counted, and to be read by the next flood. */
+/* Queue a counted block for the next flood. */
 void reach_push(struct reach_scan *r, const struct reach_spot *s, uint64_t bytes);
 void reach_wait(struct reach_scan *r, uint64_t slot);
-/* Reads a block, whatever else waits. */
+/* Add a block to the batch regardless of the queue. */
 void reach_read_block(struct reach_scan *r, const struct reach_block *b);
-/* Reads what was found, and what is found by that, until there is nothing more. */
+/* Read queued blocks, and the blocks found from them, until none is left. */
 void reach_flood(struct reach_scan *r);
 
 /* ---- reach_groups.c -------------------------------------------------------------------------- */
 
-/* The first of its kind, or one of kind 0: it may be the first of its group. */
+/* Count a block that is the first of its kind, or of kind 0: it may be the first of its group. */
 uint64_t reach_count_first(struct reach_scan *r, const struct reach_spot *s, enum reach_count c,
                            struct reach_trail t);
 
-/* Counts the block that a spot is in as r->as[c], by what `t` says.  Returns the bytes asked for. */
+/* Count the block at a spot as r->as[c], found by trail `t`.  Return its requested size. */
 static inline uint64_t reach_count(struct reach_scan *r, const struct reach_spot *s,
                                    enum reach_count c, struct reach_trail t)
 {
@@ -319,18 +325,18 @@ static inline uint64_t reach_count(struct reach_scan *r, const struct reach_spot
     return note_bytes(k->note);
 }
 
-/* What was counted goes into its groups: before r->as changes. */
+/* Add the counts of kinds to their groups; call before r->as changes. */
 void reach_settle(struct reach_scan *r);
 
-/* Counts what was found behind an owner, in the group that it is counted in. */
+/* Add the blocks found from an owner to the owner's group. */
 void reach_count_indirect(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t);
 
 /* ---- reach_cxx.c ----------------------------------------------------------------------------- */
 
-/* Is a pointer right behind a block what new[] gives for an array of nothing? */
+/* Is a pointer to the end of a block one that new[] returns for an empty array? */
 bool reach_is_empty_array(const struct reach_scan *r, const struct reach_block *b, uint64_t inside);
 
-/* Is a pointer that far inside a block what C++ and allocators with headers keep instead of its start? */
+/* Is this an offset at which C++ or an allocator with headers keeps its only pointer to a block? */
 bool reach_like_start(const struct reach_scan *r, const struct reach_block *b, uint64_t inside);
 
 #endif

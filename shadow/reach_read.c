@@ -1,16 +1,19 @@
 /*
- * reach_read.c - which words are pointers into the heap, and to what.
+ * reach_read.c - find the words that point into the heap, and the slots that they point to.
  *
- * Hardly a word is one, and the upper halves of all that are have few values: eight words at a time
- * are compared with them, with the vector instructions that every machine has.  What is left are
- * candidates.  Their slots are looked up all in a row: each search waits for memory, but for none of
- * the others, and so the processor does many at a time.
+ * Few words are pointers, and the upper halves of heap addresses have few values.  So eight words
+ * at a time are compared with that range, with SSE2 instructions, which every x86-64 machine has.
+ * Matching words become candidates.  The slots of all candidates are looked up in one loop: the
+ * lookups are independent, so the processor overlaps their cache misses.
  */
 #include "reach_priv.h"
 
 #include <emmintrin.h>
 
-/* The upper halves of the heap's addresses, moved so that the first is the least number with a sign. */
+/*
+ * The range of the upper halves of heap addresses, offset so that `first` maps to the least signed
+ * number.
+ */
 struct window {
     __m128i first, last;
 };
@@ -22,7 +25,7 @@ static inline struct window window_of(const struct reach_heap *h)
                            _mm_set1_epi32((int)(last - first - (1u << 31)))};
 }
 
-/* Of four words, all bits where they lie outside. */
+/* For each of four words: all bits set if it is outside of the heap. */
 static inline __m128i outside(const struct window *in, const reach_word *w)
 {
     __m128 two = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)w));
@@ -31,14 +34,14 @@ static inline __m128i outside(const struct window *in, const reach_word *w)
     return _mm_cmpgt_epi32(_mm_sub_epi32(upper, in->first), in->last);
 }
 
-/* Of eight words, a bit for each that lies inside. */
+/* For each of eight words: one bit, set if it is inside of the heap. */
 static inline unsigned inside(const struct window *in, const reach_word *w)
 {
     __m128i words = _mm_packs_epi32(outside(in, w), outside(in, w + 4));
     return ~(unsigned)_mm_movemask_epi8(_mm_packs_epi16(words, words)) & 0xff;
 }
 
-/* Looks up what the candidates point to: of those that are in no slot nothing stays. */
+/* Locate the slots of all candidates, and drop candidates outside of slots. */
 void reach_locate_all(struct reach_scan *r)
 {
     struct reach_candidate *to = r->candidate;
@@ -60,7 +63,7 @@ static __attribute__((noinline)) void make_room(struct reach_scan *r)
     reach_visit_all(r);
 }
 
-/* There is room for it. */
+/* The caller has checked that there is room. */
 static inline void enter(struct reach_scan *r, uint64_t value, uint64_t where)
 {
     struct reach_candidate *c = &r->candidate[r->candidates++];

@@ -1,16 +1,16 @@
 /*
- * verify.c - the one statement of what a good run file is.
+ * verify.c - the definition of a valid run file.
  *
- * The file is hearsay: it may be cut, scribbled over by a wild store of the checked program, torn
- * by a kill, or made up by somebody who wants root to read it.  Readers outside look at nothing
- * that has not passed here, on a copy of their own that nobody else can change; so a check made
- * here stays true.  What a kill can leave behind is good: an area claimed but not begun (its head
- * is all zero), an image or segment still being built (only its place in the chain is checked),
- * two current copies of one slab.
+ * The file is not trusted.  It may be truncated, corrupted by a wild store of the checked program,
+ * incomplete after a kill, or forged for a reader that runs as root.  Readers use only data that
+ * was verified here, in a private copy that no other process can change; so each check stays true.
+ * The states that a kill can leave are valid: an area claimed but not begun (its head is all zero);
+ * an image or segment under construction (only its link in the chain is checked); two current
+ * copies of one slab.
  *
- * Every loop ends: segments have a length of at least their header, items are counted by a
- * capacity that was seen to fit.  Cost is one pass over the bytes given.  What segments hold is
- * verify_items.c's business.
+ * Every loop terminates: a segment is at least as long as its header, and the number of items is
+ * limited by a verified capacity.  The cost is one pass over the data. verify_items.c verifies the
+ * items of segments.
  */
 #include "verify_priv.h"
 
@@ -77,8 +77,10 @@ static bool verify_launcher_offset(const struct run_header *run, struct verify_e
                 offsetof(struct run_header, launcher_offset));
 }
 
-/* The entries themselves; they are shared by all images, so a mad one proves nothing about a file
- * - but no writer of ours makes one. */
+/*
+ * Verify the entries of the tables.  All images share these tables, so a wild store may have
+ * corrupted an entry; no writer of ours produces an invalid one.
+ */
 static bool verify_entries(const struct run_header *run, struct verify_error *err)
 {
     const struct area_entry *areas = (const void *)((const char *)run + run->area_table_offset);
@@ -133,12 +135,12 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
            verify_launcher_offset(run, err) && verify_entries(run, err);
 }
 
-/* ---- what the launcher told ------------------------------------------------------------------ */
+/* ---- the launcher's record ------------------------------------------------------------------- */
 
-/* Numbers that fit an integer, seconds as nanoseconds, too. */
+/* Is it in a range that fits an integer, also for seconds as nanoseconds? */
 static bool is_measure(double n, double most)
 {
-    return n >= 0 && n <= most; /* nor is it none at all */
+    return n >= 0 && n <= most; /* false for NaN, too */
 }
 
 static bool are_measures(const struct measured *m)
@@ -185,21 +187,21 @@ static bool verify_segment(const struct look *l, const struct segment *s)
     if (state > SEGMENT_VACANT)
         return bad(l, s, "segment in an unknown state");
     if (state != SEGMENT_CURRENT && state != SEGMENT_SUPERSEDED)
-        return true; /* nobody reads what it holds */
+        return true; /* its items are not read */
     if (s->kind == 0)
         return bad(l, s, "segment without a kind");
     if (s->kind >= SEGMENT_KIND_COUNT)
-        return true; /* of a later minor version */
+        return true; /* defined by a later minor version */
     return verify_items(l, s);
 }
 
 static_assert(sizeof(struct segment) == RTC_SEGMENT_ALIGN, "a chain is walked in whole headers");
 
-/* From `off` to exactly `used`. */
+/* Verify the segments from `off` to exactly `used`. */
 static bool verify_chain(const struct look *l, uint64_t off, uint64_t used)
 {
     while (off < used) {
-        /* Its header is inside: both ends of the chain are multiples of its size. */
+        /* The header is inside: both ends of the chain are multiples of its size. */
         const struct segment *s = (const void *)(l->base + off);
         if (s->magic != RTC_SEGMENT_MAGIC)
             return bad(l, s, "no segment where one must begin");
@@ -267,7 +269,7 @@ static bool verify_head(const struct look *l, const struct area_head *head,
     return true;
 }
 
-/* Where the first segment begins; 0 = the image is still being built, nothing else counts. */
+/* Set *first to the offset of the first segment; 0: the image is still under construction. */
 static bool first_segment(const struct look *l, const struct area_head *head, uint64_t bytes,
                           uint64_t used, uint64_t *first)
 {
@@ -277,7 +279,7 @@ static bool first_segment(const struct look *l, const struct area_head *head, ui
     if (head->ordinal != 0)
         return true;
     if (!range_inside(RTC_AREA_HEAD_BYTES, sizeof *h, bytes)) {
-        *first = 0; /* a copy of what is used of it: it may not have got there */
+        *first = 0; /* a copy of its used part, which may not include the header yet */
         return used == RTC_AREA_HEAD_BYTES || bad(l, head, "area too short for an image header");
     }
     if (h->magic == 0) {
@@ -286,7 +288,7 @@ static bool first_segment(const struct look *l, const struct area_head *head, ui
     }
     if (!verify_image(l, h))
         return false;
-    /* A new image says how long it is after it has said what it is. */
+    /* A new image writes its header before used_bytes. */
     *first = used == RTC_AREA_HEAD_BYTES ? 0 : (uint64_t)RTC_AREA_HEAD_BYTES + h->header_bytes;
     return true;
 }
@@ -304,7 +306,7 @@ bool verify_area(const void *area, uint64_t bytes, const struct run_header *run,
     if (bytes < RTC_AREA_HEAD_BYTES)
         return bad(&l, area, "shorter than an area head");
     if (head->magic == 0)
-        return true; /* claimed, not begun: nothing in it counts */
+        return true; /* claimed, not begun: it has no content */
     if (!verify_head(&l, head, run, index))
         return false;
     l.image = head->image;

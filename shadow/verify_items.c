@@ -1,13 +1,13 @@
 /*
- * verify_items.c - what a good segment holds: a rule for each kind, as records.h describes it.
+ * verify_items.c - validation of segment items: a rule for each kind, as specified in records.h.
  *
- * An item that its writer was killed over is good where it says so itself: readers pass it over.
+ * An item is valid if a kill has left it marked as unfinished: readers skip it.
  */
 #include "verify_priv.h"
 
 #include <stdatomic.h>
 
-/* The furthest unit a heap below 2^47 can have. */
+/* Upper limit of unit numbers in a heap below 2^47. */
 #define UNIT_LIMIT (1ull << (47 - RTC_UNIT_SHIFT))
 
 #define BUILD_ID_MAX sizeof(((struct module_record *)0)->build_id)
@@ -95,7 +95,7 @@ static bool chunk_is_good(const struct look *l, const struct segment *s)
     return true;
 }
 
-/* Parents have lower ids: so every stack ends, and no reader needs to look for circles. */
+/* Parents have lower ids.  So every stack terminates, and readers need no cycle detection. */
 static bool node_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
     const struct depot_node *n = item_at(s, i);
@@ -138,7 +138,7 @@ static bool error_is_good(const struct look *l, const struct segment *s, uint32_
     const struct error_record *e = item_at(s, i);
 
     if (atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_NONE)
-        return true; /* the writer was killed on the way */
+        return true; /* the writer was killed before it finished */
     if (e->block_state > BLOCK_INHERITED || e->block_family >= FAMILY_COUNT)
         return bad(l, e, "error about a block in an unknown state or family");
     if (e->found_bytes > ERROR_BYTES_FOUND)
@@ -148,12 +148,12 @@ static bool error_is_good(const struct look *l, const struct segment *s, uint32_
     return true;
 }
 
-/* A block of this many bytes would not fit any address space; sums of groups cannot wrap. */
+/* No block can have this size; sums of groups cannot overflow. */
 #define HEAP_BYTES_MAX (1ull << 47)
 
 static bool lies_in_block(uint64_t address, uint64_t block, uint64_t bytes)
 {
-    return address >= block && address - block <= bytes; /* just behind it: a pointer to its end */
+    return address >= block && address - block <= bytes; /* a pointer may be one past the end */
 }
 
 static bool witness_is_good(const struct leak_group *g)
@@ -185,7 +185,7 @@ static bool leak_is_good(const struct look *l, const struct segment *s, uint32_t
     uint32_t reach = atomic_load_explicit(&g->reach, memory_order_relaxed);
 
     if (reach == REACH_NONE)
-        return true; /* the writer was killed on the way */
+        return true; /* the writer was killed before it finished */
     if (reach >= REACH_COUNT)
         return bad(l, g, "blocks that are reached in an unknown way");
     if (!sums_are_good(g))
@@ -233,14 +233,13 @@ static bool text_is_good(const struct look *l, const struct segment *s, uint32_t
 }
 
 /*
- * Of marks and costs any number may be; of ranges a kill may leave one half written: who reads them leaves it
- * out.
+ * Marks and costs may have any values.  A kill may leave half-written ranges, which readers skip.
  */
 static const struct item_rule {
-    uint16_t least; /* bytes of an item; writers of a later minor version may have longer ones */
+    uint16_t least; /* least item size; a later minor version may have longer items */
     bool (*item_is_good)(const struct look *l, const struct segment *s,
-                         uint32_t i);                                       /* NULL: any is */
-    bool (*segment_is_good)(const struct look *l, const struct segment *s); /* the same */
+                         uint32_t i);                                       /* NULL: any is valid */
+    bool (*segment_is_good)(const struct look *l, const struct segment *s); /* NULL: any is valid */
 } item_rules[] = {
     [SEGMENT_SLAB] = {sizeof(struct block_record), block_is_good, slab_is_good},
     [SEGMENT_LARGE] = {sizeof(struct large_record), large_is_good, NULL},

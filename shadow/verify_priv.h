@@ -1,5 +1,5 @@
 /*
- * verify_priv.h - what the files of verification share.
+ * verify_priv.h - declarations shared by the files of verification.
  */
 #ifndef VERIFY_PRIV_H
 #define VERIFY_PRIV_H
@@ -8,11 +8,11 @@
 
 #include "shadow.h"
 
-/* What is being looked at: where errors are to be reported, and in whose terms. */
+/* The area being verified, for error messages. */
 struct look {
     const char *base;     /* the area */
-    uint64_t file_offset; /* of base */
-    uint32_t image;       /* whose area it is */
+    uint64_t file_offset; /* file offset of base */
+    uint32_t image;       /* owner of the area */
     struct verify_error *err;
 };
 
@@ -33,7 +33,10 @@ static inline bool is_text(const char *s, size_t bytes)
     return memchr(s, 0, bytes) != NULL;
 }
 
-/* verify_items.c: a segment that is read, of a kind that is known, whose bytes lie in the area. */
+/*
+ * verify_items.c: verify a segment in state CURRENT or SUPERSEDED, of a known kind, inside the
+ * area.
+ */
 bool verify_items(const struct look *l, const struct segment *s);
 
 #endif

@@ -2,13 +2,13 @@
  * bind.c - bind sets: from requests to perf event descriptors.
  *
  * The requests of a set form one perf event group: the kernel schedules all its events on the PMU
- * together, and one read returns them all. If a request notifies of its overflow, it is the group
- * leader, because a leader that stops at an overflow also stops its members. With inherited events
+ * together, and one read returns them all.  If a request notifies of its overflow, it is the group
+ * leader, because a leader that stops at an overflow also stops its members.  With inherited events
  * before Linux 6.12, the kernel cannot read groups: then each event is read separately.
  *
- * The kernel counts from 0. A value is the preset plus the count since the start, so a restart only
- * saves two numbers. Sets with overflow notification are reopened instead: the kernel does not
- * report whether such an event has stopped.
+ * The kernel counts from 0.  A value is the preset plus the count since the start, so a restart
+ * only saves two numbers.  Sets with overflow notification are reopened instead: the kernel does
+ * not report whether such an event has stopped.
  */
 #include "counters_priv.h"
 
@@ -32,7 +32,7 @@ static bool notifies(const struct request *r)
 }
 
 /*
- * Number of events until the counter wraps at 2^64. If there are none or too many, INT64_MAX: no
+ * Number of events until the counter wraps at 2^64.  If there are none or too many, INT64_MAX: no
  * overflow.
  */
 static uint64_t period_of(const struct request *r)
@@ -77,7 +77,7 @@ static struct perf_event_attr attr_of(const struct opening *o, const struct requ
     return a;
 }
 
-/* ---- clocks as replacement ----------------------------------------------------------------- */
+/* ---- clocks as replacement ------------------------------------------------------------------- */
 
 static bool is_denied(int err)
 {
@@ -131,7 +131,7 @@ static int open_event(const struct opening *o, const struct request *r, int grou
 }
 
 /*
- * EINVAL for a group member has several causes. Open the event alone to find whether the group is
+ * EINVAL for a group member has several causes.  Open the event alone to find whether the group is
  * the cause.
  */
 static int explain(struct opening *o, const struct request *r, int group, int err)
@@ -226,7 +226,7 @@ static void close_all(rtc_cpc_set_t *set)
 
 /*
  * With inheritance, EINVAL comes from kernels that cannot exclude child processes, and from kernels
- * that cannot read groups of inherited events. Retry without a group for the second case.
+ * that cannot read groups of inherited events.  Retry without a group for the second case.
  */
 static int open_set(struct opening *o)
 {
@@ -245,7 +245,7 @@ static int open_set(struct opening *o)
     return -ENOTSUP;
 }
 
-/* ---- start and stop ------------------------------------------------------------------------ */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static int start_counting(rtc_cpc_set_t *set)
 {
@@ -407,7 +407,7 @@ EXPORT int rtc_cpc_set_restart(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
     return call_end(&c, is_set_of(set, cpc) && set->bound ? restart(&c, set) : -EINVAL);
 }
 
-/* Visit each set that the calling thread has bound to itself. Return -EINVAL if there is none. */
+/* Visit each set that the calling thread has bound to itself.  Return -EINVAL if there is none. */
 static int for_each_here(rtc_cpc_t *cpc, void (*visit)(rtc_cpc_set_t *set))
 {
     int result = -EINVAL;

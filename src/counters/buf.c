@@ -1,5 +1,5 @@
 /*
- * buf.c - buffers of readings: access and arithmetic. Only creation, destruction and errors take
+ * buf.c - buffers of readings: access and arithmetic.  Only creation, destruction and errors take
  * the lock.
  */
 #include "counters_priv.h"
@@ -94,7 +94,7 @@ EXPORT uint64_t rtc_cpc_buf_tick(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf)
     return is_handle(cpc) && is_buf_of(buf, cpc) ? buf->ticks : 0;
 }
 
-/* ---- two buffers --------------------------------------------------------------------------- */
+/* ---- two buffers ----------------------------------------------------------------------------- */
 
 static bool are_of_one_set(const rtc_cpc_t *cpc, const rtc_cpc_buf_t *a, const rtc_cpc_buf_t *b)
 {

@@ -1,11 +1,11 @@
 /*
  * call.c - entry and exit of every call from the program.
  *
- * One lock protects the room. It is held with signals blocked, so a handler may call a function
- * that it has interrupted. The error handler runs after the lock is released.
+ * One lock protects the room.  It is held with signals blocked, so a handler may call a function
+ * that it has interrupted.  The error handler runs after the lock is released.
  *
- * The lock is also held across a fork. It lies in a page that the kernel clears at a fork
- * (MADV_WIPEONFORK). So it is free in a child that no atfork handler has seen. The word `ours`
+ * The lock is also held across a fork.  It lies in a page that the kernel clears at a fork
+ * (MADV_WIPEONFORK).  So it is free in a child that no atfork handler has seen.  The word `ours`
  * beside it is then 0: all bindings are the parent's.
  */
 #include "counters_priv.h"

@@ -27,7 +27,7 @@
 
 #include <errno.h>
 
-/* ---- readings ------------------------------------------------------------------------------ */
+/* ---- readings -------------------------------------------------------------------------------- */
 
 struct counts {
     uint64_t value, enabled, running;
@@ -52,7 +52,7 @@ struct reading {
 
 enum cell_kind { CELL_FREE, CELL_HANDLE, CELL_SET, CELL_BUF };
 
-/* Header of every object. Objects are cells in chunks that belong to a handle. */
+/* Header of every object.  Objects are cells in chunks that belong to a handle. */
 struct cell {
     enum cell_kind kind;
     rtc_cpc_t *cpc;
@@ -132,7 +132,7 @@ struct rtc_cpc {
 /* ---- call.c ---------------------------------------------------------------------------------- */
 
 /*
- * A call from the program. Between call_begin and call_end signals are blocked and the room's lock
+ * A call from the program.  Between call_begin and call_end signals are blocked and the room's lock
  * is held. call_end runs the error handler after releasing the lock.
  */
 struct call {
@@ -151,7 +151,7 @@ bool call_begin(struct call *c, const char *function, rtc_cpc_t *cpc);
 /* result < 0: a negated errno; call_end sets errno and returns -1. */
 int call_end(struct call *c, int result);
 /*
- * Begin the error message. The caller appends to the returned text; call_end passes it to the
+ * Begin the error message.  The caller appends to the returned text; call_end passes it to the
  * handler.
  */
 struct text *call_because(struct call *c, int subcode, const char *subject);
@@ -162,7 +162,7 @@ void room_unlock(const struct os_signals *s);
 
 /* The calling thread's number: unique in the process, never reused, kept in a forked child. */
 uint64_t thread_number(void);
-/* Sets that the calling thread binds from now on are notified of its end. Not locked. */
+/* Sets that the calling thread binds from now on are notified of its end.  Not locked. */
 void thread_add_exit_hook(void);
 
 /* ---- handle.c -------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ bool is_handle(const rtc_cpc_t *cpc);
  */
 int handle_lacks_hardware(rtc_cpc_t *cpc);
 unsigned handle_counters(rtc_cpc_t *cpc); /* rtc_cpc_npic, locked */
-/* Return a cleared cell, or NULL without memory. Locked. */
+/* Return a cleared cell, or NULL without memory.  Locked. */
 void *cell_take(rtc_cpc_t *cpc, enum cell_kind kind);
 void cell_give(struct cell *o);
 
@@ -189,7 +189,7 @@ ALWAYS_INLINE bool is_buf_of(const rtc_cpc_buf_t *buf, const rtc_cpc_t *cpc)
 }
 
 /*
- * Called with the lock held, in a forked child: the bindings belong to the parent. `rebind`: bind
+ * Called with the lock held, in a forked child: the bindings belong to the parent.  `rebind`: bind
  * the sets of the calling thread again.
  */
 void counters_forked(bool rebind);
@@ -204,7 +204,7 @@ int event_refine(struct call *c, struct request *r, const struct attribute *a);
 int attribute_is_unknown(struct call *c, const char *name);
 int event_is_unknown(struct call *c, const char *name, const char *why);
 /*
- * The next name of the tables, from *at = 0 on; `room` may hold the text. Return NULL at the end.
+ * The next name of the tables, from *at = 0 on; `room` may hold the text.  Return NULL at the end.
  */
 const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic);
 
@@ -240,13 +240,13 @@ bool pmu_has(const char *pmu, const char *folder, const char *name, int *lacks);
 /* Return -EINVAL if there is no set, the set is empty, or flags contains an invalid bit. */
 int check_binding(struct call *c, const rtc_cpc_set_t *set, unsigned flags, unsigned valid);
 /*
- * `starts`: begin to count now; else the set stays stopped until rtc_cpc_enable. A bound set is
- * unbound first. Return 0, or -errno with a message.
+ * `starts`: begin to count now; else the set stays stopped until rtc_cpc_enable.  A bound set is
+ * unbound first.  Return 0, or -errno with a message.
  */
 int bind_set(struct call *c, rtc_cpc_set_t *set, const struct target *whom, bool starts);
 int bind_to_caller(struct call *c, rtc_cpc_set_t *set, uint32_t flags, bool starts);
 void bind_end(rtc_cpc_set_t *set);
-/* Does the descriptor number still refer to this counter? The program may have closed it. */
+/* Does the descriptor number still refer to this counter?  The program may have closed it. */
 bool is_open(const struct request *r);
 
 ALWAYS_INLINE bool is_perf(const struct request *r)
@@ -276,7 +276,7 @@ struct snapshot {
 /* Return 0, or -EAGAIN with a message: no count is known. */
 int snapshot_take(struct call *c, const rtc_cpc_set_t *set, struct snapshot *now);
 /*
- * Restart the set at its presets: save the current counts as the base. Return 0, or -errno with a
+ * Restart the set at its presets: save the current counts as the base.  Return 0, or -errno with a
  * message.
  */
 int set_start(struct call *c, rtc_cpc_set_t *set);
@@ -286,7 +286,7 @@ void clocks_resume(rtc_cpc_set_t *set);
 /* The thread that bound the set ends. */
 void clocks_end(rtc_cpc_set_t *set);
 /*
- * Has the kernel stopped the event at an overflow? The set is the calling thread's, and is not
+ * Has the kernel stopped the event at an overflow?  The set is the calling thread's, and is not
  * disabled.
  */
 bool has_overflown(const struct request *r);
@@ -295,16 +295,16 @@ bool has_overflown(const struct request *r);
 
 /* The reading with .known and .why set from its window. */
 struct reading reading_known(struct reading r);
-/* The scaled value, and the times enabled and running. The value is 0 if it is not known. */
+/* The scaled value, and the times enabled and running.  The value is 0 if it is not known. */
 struct counts reading_whole(const struct reading *r);
 bool reading_is_scaled(const struct reading *r);
 /* Sum or difference; not known if an operand is not known. */
 struct reading reading_sum(const struct reading *l, const struct reading *r);
 struct reading reading_difference(const struct reading *l, const struct reading *r);
 
-/* ---- refusals.c ---------------------------------------------------------------------------- */
+/* ---- refusals.c ------------------------------------------------------------------------------ */
 
-/* Write the message for an error of perf_event_open. Return the program's -errno. */
+/* Write the message for an error of perf_event_open.  Return the program's -errno. */
 int refused(struct call *c, const struct request *r, int err);
 /* The same for -EMFILE and -ENFILE without a request. */
 int no_descriptors(struct call *c, const char *subject, int err);

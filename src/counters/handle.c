@@ -2,7 +2,7 @@
  * handle.c - open and close handles, and manage their memory.
  *
  * Handles, sets and buffers are not allocated in the program's heap, where they would be reported
- * as leaks. They are cells in chunks of the handle, which close unmaps. The handle itself stays
+ * as leaks.  They are cells in chunks of the handle, which close unmaps.  The handle itself stays
  * mapped and is reused.
  */
 #include "counters_priv.h"
@@ -90,7 +90,7 @@ static_assert(sizeof(rtc_cpc_buf_t) < CHUNK_BYTES - 128, "cells fit");
 
 /* ---- what the machine has -------------------------------------------------------------------- */
 
-/* Can such an event be opened? Return 0 or -errno. */
+/* Can such an event be opened?  Return 0 or -errno. */
 static int probe(uint32_t type, uint64_t config)
 {
     const struct perf_event_attr attr = {.type = type,
@@ -278,7 +278,7 @@ void counters_thread_ends(void)
                 clocks_end((rtc_cpc_set_t *)(void *)o);
 }
 
-/* ---- properties ---------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 /* Return false for an invalid handle; else repeat the probe if it failed temporarily. */
 static bool is_looked_at(rtc_cpc_t *cpc)

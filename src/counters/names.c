@@ -42,7 +42,7 @@ int event_of(struct call *c, const char *name, struct event *e)
     return event_is_unknown(c, name, "there is no event of this name: ");
 }
 
-/* ---- all names ----------------------------------------------------------------------------- */
+/* ---- all names ------------------------------------------------------------------------------- */
 
 const char *name_next(uint32_t *at, char room[EVENT_NAME_ROOM], struct event *e, bool *generic)
 {

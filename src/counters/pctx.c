@@ -2,8 +2,8 @@
  * pctx.c - sets that count another process, one of its threads, or a processor.
  *
  * To count a process from its first instruction on, it is forked and waits at one end of a socket
- * pair. A byte releases it; end of file means that its parent has ended, and it exits. Its counters
- * are opened before the release and enabled at its exec.
+ * pair.  A byte releases it; end of file means that its parent has ended, and it exits.  Its
+ * counters are opened before the release and enabled at its exec.
  */
 #include "counters_priv.h"
 

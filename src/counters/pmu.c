@@ -7,7 +7,7 @@
  *     cpu/events/cache-misses   event=0x2e,umask=0x41    terms
  *     cpu/format/event          config:0-7,32-35      where the bits of a term go, lowest first
  *
- * An event is written "cpu/cache-misses/", or by its terms, "cpu/event=0x2e,umask=0x41/". A
+ * An event is written "cpu/cache-misses/", or by its terms, "cpu/event=0x2e,umask=0x41/".  A
  * tracepoint is a directory of tracefs with its number in the file "id".
  */
 #include "counters_priv.h"
@@ -223,7 +223,7 @@ int tracepoint_event(struct call *c, const char *name, struct event *e)
     return no_tracepoint(c, name);
 }
 
-/* ---- lists --------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void note_pmu(const char *name, void *about)
 {

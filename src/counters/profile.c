@@ -2,7 +2,7 @@
  * profile.c - open and read profiles (rtcheck/profile.h).
  *
  * A profile is a cell of a chunk that stays mapped, so a pointer to a closed profile can be
- * detected. A read returns the current value (profile_vars.c) minus the value at the last reset.
+ * detected.  A read returns the current value (profile_vars.c) minus the value at the last reset.
  */
 #include "profile_priv.h"
 
@@ -65,7 +65,7 @@ static rtc_profile_t *cell_take_any(void)
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-/* Find the object of a profile. Return -EINVAL, -ENOSYS, -EAGAIN or -ESRCH. */
+/* Find the object of a profile.  Return -EINVAL, -ENOSYS, -EAGAIN or -ESRCH. */
 static int find_object(enum rtc_profile_domain domain, uint64_t id, struct thread_record **thread)
 {
     *thread = NULL;
@@ -131,7 +131,7 @@ EXPORT uint64_t rtc_profile_site_of(const void *p)
     return p ? track_stack(p) : 0;
 }
 
-/* ---- values -------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A forked child counts errors and other image variables from 0. */
 static void adopt(rtc_profile_t *p)

@@ -2,7 +2,7 @@
  * profile_events.c - deliver notifications to the program's callbacks.
  *
  * The table of callbacks is immutable and replaced as a whole (SRCU, core/srcu.c). core/notify.c
- * delivers events in the thread that caused them, with no lock held. Each callback has its own
+ * delivers events in the thread that caused them, with no lock held.  Each callback has its own
  * reads, because the profile's owner may be between start_reads and end_reads.
  */
 #include "profile_priv.h"
@@ -28,7 +28,7 @@ struct callbacks {
 
 static _Atomic(struct callbacks *) callbacks;
 
-/* A running callback. The structure is on its caller's stack. */
+/* A running callback.  The structure is on its caller's stack. */
 struct delivery {
     struct delivery *outer;
     const struct listener *listener;
@@ -37,7 +37,7 @@ struct delivery {
 
 static __thread struct delivery *delivering; /* the innermost */
 
-/* ---- events -------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 #define EVENT(id, where, kind, bytes, text, words)     \
     [NOTIFY_##id] = {{NOTIFY_##id + 1,                 \
@@ -162,7 +162,7 @@ static void put_data(union data *to, const struct notification *h)
         to->parent = image()->ppid;
 }
 
-/* ---- delivery ------------------------------------------------------------------------------ */
+/* ---- delivery -------------------------------------------------------------------------------- */
 
 bool events_are_delivered(void)
 {
@@ -231,7 +231,7 @@ static void notify_fork_child(void)
     notify_program(&(struct notification){.event = NOTIFY_FORK_CHILD});
 }
 
-/* ---- registration -------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
 /* The atfork handler is registered last, so it runs in the child after our other handlers. */
 static void listen(uint32_t id)
@@ -268,7 +268,7 @@ static void publish(struct callbacks *t)
 }
 
 /*
- * Remove the callbacks of a profile for one event, or for all (id 0). Add `one` unless it is NULL.
+ * Remove the callbacks of a profile for one event, or for all (id 0).  Add `one` unless it is NULL.
  */
 static int change(const rtc_profile_t *p, uint32_t id, const struct listener *one)
 {

@@ -50,7 +50,7 @@ enum variable {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A cleared value is not known. Never report a value that was not read. */
+/* A cleared value is not known.  Never report a value that was not read. */
 struct value {
     bool known;
     int why; /* -errno; 0: -ENODATA */
@@ -101,18 +101,18 @@ struct rtc_profile {
     struct reads reads; /* of its owner; each callback has its own */
 };
 
-/* Is it an open profile? Accepts any address. */
+/* Is it an open profile?  Accepts any address. */
 bool profile_is_open(const rtc_profile_t *p);
 
 /*
- * Take a consistent snapshot of these groups, and of others at no extra cost. Return -EAGAIN or
+ * Take a consistent snapshot of these groups, and of others at no extra cost.  Return -EAGAIN or
  * -ESRCH.
  */
 int values_take(const rtc_profile_t *p, uint32_t groups, struct values *v);
 
 /* ---- profile_sites.c ------------------------------------------------------------------------- */
 
-/* Sums of all sites. Call sites_add_up while the writers are stopped; false: no memory. */
+/* Sums of all sites.  Call sites_add_up while the writers are stopped; false: no memory. */
 struct site_sums {
     struct site_sum {
         uint64_t blocks, bytes;
@@ -131,7 +131,7 @@ struct site_sum site_add_up(uint32_t stack);
 struct reads *events_reads(const rtc_profile_t *p);
 /* Does a callback of any profile run in this thread? */
 bool events_are_delivered(void);
-/* Remove all callbacks of this profile. Return -EDEADLK or -ENOMEM. */
+/* Remove all callbacks of this profile.  Return -EDEADLK or -ENOMEM. */
 int events_forget(rtc_profile_t *p);
 
 #endif

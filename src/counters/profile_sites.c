@@ -1,8 +1,8 @@
 /*
  * profile_sites.c - live blocks by the stack that allocated them.
  *
- * No sums are maintained: all records are read while the writers are stopped. Stack numbers are
- * depot nodes, and therefore small. The sums are in a table indexed by stack number; only pages
+ * No sums are maintained: all records are read while the writers are stopped.  Stack numbers are
+ * depot nodes, and therefore small.  The sums are in a table indexed by stack number; only pages
  * with used entries become resident.
  */
 #include "profile_priv.h"

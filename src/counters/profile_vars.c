@@ -2,8 +2,8 @@
  * profile_vars.c - the variables of profiles, and their sources.
  *
  * Nothing is counted only for profiles: the report needs the counters of threads and nearly all
- * other values anyway. Thread counters are a consistent snapshot of all threads (pool/threads.c).
- * Site sums are taken while all writers are stopped. Other values are read one by one.
+ * other values anyway.  Thread counters are a consistent snapshot of all threads (pool/threads.c).
+ * Site sums are taken while all writers are stopped.  Other values are read one by one.
  */
 #include "profile_priv.h"
 
@@ -88,7 +88,7 @@ const struct variable_facts *variable_of(const rtc_profile_t *p, uint32_t id)
     return f && f->domains >> p->domain & 1 ? f : NULL;
 }
 
-/* ---- sources ------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 static void set(struct values *v, enum variable id, uint64_t value)
 {
@@ -186,7 +186,7 @@ static void put_perf(struct values *v)
     set(v, PERF_CTX, (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw));
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int take_thread(const rtc_profile_t *p, struct values *v)
 {

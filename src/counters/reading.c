@@ -2,13 +2,13 @@
  * reading.c - scaling of multiplexed counters.
  *
  * The kernel counts an event while its group is on the PMU (running), and reports for how long it
- * was enabled. If other groups used the PMU part of the time, the count is scaled to the whole
- * time. If they used it all the time, the count is unknown.
+ * was enabled.  If other groups used the PMU part of the time, the count is scaled to the whole
+ * time.  If they used it all the time, the count is unknown.
  *
  * Such estimates are not monotonic: 100 counted in 10 of the first 100 ns are 1000, and 110 in 100
- * of 200 ns are 220. So a reading is not a number but a window between two moments of a counter.
+ * of 200 ns are 220.  So a reading is not a number but a window between two moments of a counter.
  * Two readings are subtracted before scaling: between those moments the counter counted 10 in 90 of
- * 100 ns, which are 11. A sample is the window since the counter's start. Adjacent windows are
+ * 100 ns, which are 11.  A sample is the window since the counter's start.  Adjacent windows are
  * joined:
  *
  *     start ------ before ------ after          after - before = before..after
@@ -48,7 +48,7 @@ static struct window reversed(const struct window *w)
     return (struct window){w->start, .first = w->last, .last = w->first};
 }
 
-/* Is its end before its start? A counter's enabled time never decreases. */
+/* Is its end before its start?  A counter's enabled time never decreases. */
 static bool is_backwards(const struct window *w)
 {
     return w->last.enabled < w->first.enabled;

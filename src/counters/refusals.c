@@ -1,6 +1,6 @@
 /*
- * refusals.c - messages for counters that are not available. Each cause has a sentence with its
- * remedy. A refused counter never returns a number.
+ * refusals.c - messages for counters that are not available.  Each cause has a sentence with its
+ * remedy.  A refused counter never returns a number.
  */
 #include "counters_priv.h"
 

@@ -1,5 +1,5 @@
 /*
- * sample.c - sample a set: the current counts. A count is known only if it was read.
+ * sample.c - sample a set: the current counts.  A count is known only if it was read.
  */
 #include "counters_priv.h"
 
@@ -127,7 +127,7 @@ static int gone(struct call *c, const struct request *r, const char *why)
     return -EAGAIN;
 }
 
-/* Read a leader's group. Convert an ungrouped event to the same format. */
+/* Read a leader's group.  Convert an ungrouped event to the same format. */
 static int read_group(struct call *c, const rtc_cpc_set_t *set, uint32_t leader, uint64_t *words)
 {
     const struct request *r = &set->request[leader];

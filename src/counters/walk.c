@@ -1,9 +1,9 @@
 /*
  * walk.c - list names of events and attributes, each once.
  *
- * An event of the tables is listed if it can be opened. Events that the kernel lists in /sys are
- * not tested. If no descriptor is available, the list may be incomplete, and the error handler runs
- * afterwards.
+ * An event of the tables is listed if it can be opened.  Events that the kernel lists in /sys are
+ * not tested.  If no descriptor is available, the list may be incomplete, and the error handler
+ * runs afterwards.
  */
 #include "counters_priv.h"
 

@@ -1,9 +1,9 @@
 /*
  * client_view.c - client blocks and hidden regions, as the marking phase sees them.
  *
- * The heap block or mapping that contains a client block may have been freed without notice. Client
- * blocks whose memory is gone are left out. Outside of the heap, the roots show this: they list all
- * readable mappings.
+ * The heap block or mapping that contains a client block may have been freed without notice.
+ * Client blocks whose memory is gone are left out.  Outside of the heap, the roots show this: they
+ * list all readable mappings.
  */
 #include "finish_priv.h"
 

@@ -1,7 +1,7 @@
 /*
  * dirty_pages.c - the written pages of memory that may be large and sparse.
  *
- * /proc/self/pagemap reports for each page whether it is resident or swapped out. A page that is
+ * /proc/self/pagemap reports for each page whether it is resident or swapped out.  A page that is
  * neither was never written: it contains no pointer, and reading it would allocate it.
  */
 #include "finish_priv.h"
@@ -40,7 +40,7 @@ void dirty_pages_end(void)
         os_pages_close(&dirty_pages.pages);
 }
 
-/* Is the state of the page at `at` known? If not, read it, and that of the pages up to `end`. */
+/* Is the state of the page at `at` known?  If not, read it, and that of the pages up to `end`. */
 static bool query_pages(uintptr_t at, uintptr_t end)
 {
     uintptr_t page = align_down(at, PAGE_BYTES);

@@ -1,7 +1,7 @@
 /*
  * finish.c - the end of an image: exit, a fatal signal, or exec.
  *
- * Lock: leaks_begin/leaks_done serialize leak checks. An exec keeps that lock (`holder`) until it
+ * Lock: leaks_begin/leaks_done serialize leak checks.  An exec keeps that lock (`holder`) until it
  * succeeds or fails.
  */
 #include "finish_priv.h"
@@ -12,7 +12,7 @@
 
 #define END_BYTES 64u /* size of libc's exit and quick_exit, which only call another function */
 
-/* The function by which the program ended. Only frames further out are live. */
+/* The function by which the program ended.  Only frames further out are live. */
 static struct range end_function(enum image_end how)
 {
     struct object o;
@@ -67,8 +67,8 @@ static bool is_holder(void)
 }
 
 /*
- * Take the check lock for an exec. If another thread ends the program, wait here and not on the way
- * to the kernel: the stop signal would reach the next program.
+ * Take the check lock for an exec.  If another thread ends the program, wait here and not on the
+ * way to the kernel: the stop signal would reach the next program.
  */
 static bool exec_begin(struct os_signals *signals)
 {
@@ -132,7 +132,7 @@ const struct range nothing[EXTRA_ROOTS];
 
 /*
  * Stop all other threads: natively none would run after the program's end, and our end takes
- * longer. The reporter must be found before this, because that calls the loader.
+ * longer.  The reporter must be found before this, because that calls the loader.
  */
 static bool end_begin(const struct caller *caller, struct os_signals *signals)
 {
@@ -165,7 +165,7 @@ void finish_killed(const void *context)
     run_ring();
 }
 
-/* Run the program's notification handlers. Not after _exit, which runs no handlers. */
+/* Run the program's notification handlers.  Not after _exit, which runs no handlers. */
 static void notify(bool scanned)
 {
     if (notify_is_wanted(NOTIFY_SCAN_DONE) || notify_is_wanted(NOTIFY_REPORT))
@@ -211,9 +211,9 @@ int finish_image(enum image_end how, int status)
 
 /*
  * The other threads stay stopped until exec ends them, except those that wait in a system call: if
- * exec fails, they have not noticed. A concurrent leak check would send this thread a signal, which
- * the next program would receive. The stop lasts at most one second (STOPPED_MAX_NS): a handler of
- * this thread may wait for a stopped thread.
+ * exec fails, they have not noticed.  A concurrent leak check would send this thread a signal,
+ * which the next program would receive.  The stop lasts at most one second (STOPPED_MAX_NS): a
+ * handler of this thread may wait for a stopped thread.
  *
  * In a run without a launcher the next image makes its own run file, and removes this one unless it
  * holds findings.

@@ -10,15 +10,15 @@
 void finish_start(void);
 
 /*
- * End the image: write the end into its header. In a run without a launcher the first image also
- * starts the reporter. Runs once; async-signal-safe, takes no lock. Return the exit status to use:
- * it differs from `status` if there are findings and --error-exitcode is set.
+ * End the image: write the end into its header.  In a run without a launcher the first image also
+ * starts the reporter.  Runs once; async-signal-safe, takes no lock.  Return the exit status to
+ * use: it differs from `status` if there are findings and --error-exitcode is set.
  */
 int finish_image(enum image_end how, int status);
 
 /*
  * The image is about to be replaced by exec; the arguments in `call` are roots. finish_exec_failed:
- * exec has failed, so undo this. Return false if another thread is ending the program: nothing was
+ * exec has failed, so undo this.  Return false if another thread is ending the program: nothing was
  * done.
  */
 bool finish_before_exec(const struct exec_call *call);
@@ -26,11 +26,11 @@ void finish_exec_failed(void);
 /* A handler may leave an exec by a non-local exit before exec has failed. */
 void finish_nonlocal_exit(const struct jump *j);
 
-/* With --witness: start the post-mortem scanner. One thread at a time. */
+/* With --witness: start the post-mortem scanner.  One thread at a time. */
 void post_mortem_start(void);
 
 /*
- * A signal is about to end the program: find errors and leaks, once. `context`: the interrupted
+ * A signal is about to end the program: find errors and leaks, once.  `context`: the interrupted
  * ucontext.
  */
 void finish_killed(const void *context);

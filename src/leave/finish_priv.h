@@ -10,7 +10,7 @@ struct range {
     uintptr_t start, end;
 };
 
-/* Memory for the duration of a leak check; it is not a root. Return false if mmap fails. */
+/* Memory for the duration of a leak check; it is not a root.  Return false if mmap fails. */
 static inline bool range_take(struct range *r, uint64_t bytes)
 {
     void *p = os_map(align_up(bytes, PAGE_BYTES));
@@ -26,7 +26,7 @@ static inline void range_give_back(const struct range *r)
         os_unmap((void *)r->start, r->end - r->start);
 }
 
-/* ---- stop_the_world.c: stopping the other threads ------------------------------------------ */
+/* ---- stop_the_world.c: stopping the other threads -------------------------------------------- */
 
 /* Another thread of this process, stopped or not. */
 struct stopped_thread {
@@ -59,18 +59,19 @@ struct stopped_world {
 };
 
 /*
- * Stop the other threads by a signal, until world_resume. The wait is bounded: a thread that blocks
- * the signal, or does not run for too long, counts as not stopped. Return -errno if the list cannot
- * be allocated or the threads cannot be listed. `caller`: the live registers of the calling thread.
+ * Stop the other threads by a signal, until world_resume.  The wait is bounded: a thread that
+ * blocks the signal, or does not run for too long, counts as not stopped.  Return -errno if the
+ * list cannot be allocated or the threads cannot be listed.  `caller`: the live registers of the
+ * calling thread.
  *
  * STOP_RUNNING does not signal a thread that waits in a system call which a signal would end with
- * EINTR. STOP_FOR_END stops all threads. The program never sees an EINTR of it: a call that cannot
- * be restarted never returns.
+ * EINTR.  STOP_FOR_END stops all threads.  The program never sees an EINTR of it: a call that
+ * cannot be restarted never returns.
  */
 enum stop { STOP_RUNNING, STOP_FOR_END };
 int world_stop(struct stopped_world *w, const struct caller *caller, enum stop how);
 /*
- * Stop the threads that were waiting and have run since. Return true if there were any: the memory
+ * Stop the threads that were waiting and have run since.  Return true if there were any: the memory
  * read so far may then be inconsistent.
  */
 bool world_stop_runnable(struct stopped_world *w);
@@ -80,12 +81,12 @@ void world_resume_after(uint64_t ns);
 /* The same for a process that is gone: registers and stack pointers of its threads are unknown. */
 int world_of_killed(struct stopped_world *w);
 
-/* ---- live.c: live registers and live stack of a stopped thread ----------------------------- */
+/* ---- live.c: live registers and live stack of a stopped thread ------------------------------- */
 
 #define BELOW_SP_BYTES 128u /* the red zone: the ABI allows leaf functions to use it */
 
 /*
- * Set `live` of each stopped thread. A thread in a libc syscall wrapper is treated as at the
+ * Set `live` of each stopped thread.  A thread in a libc syscall wrapper is treated as at the
  * wrapper's call.
  */
 void live_determine(struct stopped_world *w);
@@ -98,17 +99,17 @@ struct saved_vectors {
         uint32_t start, end; /* words; the stack between pieces is stale */
     } piece[32];
 };
-/* `context`: the handler's ucontext. Return false if it has no saved vector state. */
+/* `context`: the handler's ucontext.  Return false if it has no saved vector state. */
 bool live_vectors(const void *context, struct saved_vectors *out);
 /* The lowest live address of the stack that contains the thread's stack pointer. */
 uintptr_t live_stack(const struct stopped_thread *t);
 
-/* ---- thread control blocks ----------------------------------------------------------------- */
+/* ---- thread control blocks ------------------------------------------------------------------- */
 
 #define CONTROL_BYTES \
     4096u /* libc's data of a thread, from its control block upwards: always live */
 
-/* ---- keys.c: slots of deleted pthread keys ------------------------------------------------- */
+/* ---- keys.c: slots of deleted pthread keys --------------------------------------------------- */
 
 struct muted {
     void **at;
@@ -121,14 +122,14 @@ struct muted_words {
 };
 
 /*
- * Set stale values in slots of deleted keys to 0, until keys_unmute. `all`: no thread runs any
- * more, so treat all threads; else only those that answered. Until keys_unmute the threads stay
+ * Set stale values in slots of deleted keys to 0, until keys_unmute.  `all`: no thread runs any
+ * more, so treat all threads; else only those that answered.  Until keys_unmute the threads stay
  * stopped, and no code of the program runs.
  */
 void keys_mute(const struct stopped_world *w, bool all, struct muted_words *out);
 void keys_unmute(struct muted_words *words);
 
-/* ---- roots.c: the memory that is scanned for pointers -------------------------------------- */
+/* ---- roots.c: the memory that is scanned for pointers ---------------------------------------- */
 
 /* A part of a block or of a private mapping that the program has made inaccessible (PROT_NONE). */
 struct closed {
@@ -148,9 +149,9 @@ struct roots {
 
 /*
  * List the roots by address: the program's writable mappings without the dead parts of stacks, and
- * the regions that it has registered. Where both overlap, the registered region comes first.
- * `ours`: further ranges to leave out, at most ROOTS_OURS. Call between dirty_pages_begin and
- * dirty_pages_end. Return -ENOMEM, or -errno if /proc/self/maps cannot be read.
+ * the regions that it has registered.  Where both overlap, the registered region comes first.
+ * `ours`: further ranges to leave out, at most ROOTS_OURS.  Call between dirty_pages_begin and
+ * dirty_pages_end.  Return -ENOMEM, or -errno if /proc/self/maps cannot be read.
  */
 #define ROOTS_OURS 8u
 int roots_find(struct roots *all, const struct stopped_world *w, const struct range *ours,
@@ -161,12 +162,12 @@ void roots_add_words(struct roots *all, const struct range *words, uint32_t thre
 /* While all threads are stopped: make inaccessible memory readable, and restore its protection. */
 void roots_open_closed(const struct roots *all);
 void roots_close_again(const struct roots *all);
-/* Pass all words of a root to `scan`. Return the number of bytes that were skipped. */
+/* Pass all words of a root to `scan`.  Return the number of bytes that were skipped. */
 uint64_t root_words(const struct root_record *root,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about);
 
-/* ---- dirty_pages.c: pages that have been written ------------------------------------------- */
+/* ---- dirty_pages.c: pages that have been written --------------------------------------------- */
 
 /* Call before and after a scan. */
 void dirty_pages_begin(void);
@@ -180,52 +181,52 @@ enum dirty_pages {
 /* Find the next run of dirty pages in [*at, end); set *at to its start. */
 enum dirty_pages dirty_pages_next(uintptr_t *at, uintptr_t end, uintptr_t *piece_end);
 
-/* ---- witness.c: where the witness of a group lies ------------------------------------------ */
+/* ---- witness.c: where the witness of a group lies -------------------------------------------- */
 
 /* Record the owning thread, and the frame, of a group's witness that lies in this root. */
 void witness_describe(const struct stopped_world *w, const struct root_record *root,
                       struct leak_group *g);
 
-/* ---- heap_view.c: the heap as the marking phase sees it ------------------------------------ */
+/* ---- heap_view.c: the heap as the marking phase sees it -------------------------------------- */
 
-/* Fill in `view` and allocate its lists. Return false if that memory is not available. */
+/* Fill in `view` and allocate its lists.  Return false if that memory is not available. */
 bool heap_view_make(struct reach_heap *view, struct range *lists);
-/* Has this image a block of its own? Many a forked child only prepares an exec. */
+/* Has this image a block of its own?  Many a forked child only prepares an exec. */
 bool heap_view_has_own_blocks(void);
 
-/* ---- client_view.c: client blocks and hidden regions --------------------------------------- */
+/* ---- client_view.c: client blocks and hidden regions ----------------------------------------- */
 
 /* Bytes needed after the view's slabs. */
 uint64_t client_view_bytes(void);
-/* Add client blocks and regions that the program hides. `roots`: all mappings. */
+/* Add client blocks and regions that the program hides.  `roots`: all mappings. */
 void client_view_add(struct reach_heap *view, const struct roots *roots);
 
-/* ---- leaks.c: the leak check --------------------------------------------------------------- */
+/* ---- leaks.c: the leak check ----------------------------------------------------------------- */
 
 /*
  * Find the blocks that are no longer reachable, and replace the results of the previous check.
- * `caller` NULL: the process is gone, and the post-mortem scanner calls this. `extra_roots`: words
- * that are live although `caller` is further out on the stack. `stays_stopped`: the other threads
- * stay stopped until leaks_resume. Return true if blocks are lost. Do not call in a section.
+ * `caller` NULL: the process is gone, and the post-mortem scanner calls this.  `extra_roots`: words
+ * that are live although `caller` is further out on the stack.  `stays_stopped`: the other threads
+ * stay stopped until leaks_resume.  Return true if blocks are lost.  Do not call in a section.
  */
 #define EXTRA_ROOTS 2u
 bool leaks_check(const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS],
                  bool stays_stopped);
-/* Discard the results: the program continues. Do not call in a section. */
+/* Discard the results: the program continues.  Do not call in a section. */
 void leaks_forget(void);
 extern HIDDEN const struct range nothing[EXTRA_ROOTS];
 
 /*
- * Leak checks of a process are serialized. Wait until no other thread checks. Return false if this
- * thread checks already: a handler has interrupted its check, or the period up to leaks_done.
- * `blocked`: receives the signal mask; on return all signals are blocked, also on false. They are
+ * Leak checks of a process are serialized.  Wait until no other thread checks.  Return false if
+ * this thread checks already: a handler has interrupted its check, or the period up to leaks_done.
+ * `blocked`: receives the signal mask; on return all signals are blocked, also on false.  They are
  * not blocked during the wait, because another checker must be able to stop this thread by a
  * signal.
  */
 bool leaks_begin(struct os_signals *blocked);
 void leaks_done(void);
 /*
- * After a check with stays_stopped: resume the other threads. The lock of leaks_begin stays held.
+ * After a check with stays_stopped: resume the other threads.  The lock of leaks_begin stays held.
  */
 void leaks_resume(void);
 /*
@@ -289,11 +290,11 @@ struct check {
     struct leak_records *to; /* the segments that it fills */
 };
 
-/* ---- leak_records.c: results in the run file ----------------------------------------------- */
+/* ---- leak_records.c: results in the run file ------------------------------------------------- */
 
 /*
- * Write groups and roots, and set c->lost. Return LEAKS_FOUND, or LEAKS_CUT if the file has no room
- * for all findings.
+ * Write groups and roots, and set c->lost.  Return LEAKS_FOUND, or LEAKS_CUT if the file has no
+ * room for all findings.
  */
 enum leak_check leak_records_put(struct check *c);
 /* Write the record of a check in mid-run, for the reporter. */
@@ -306,14 +307,15 @@ void leak_records_vacate(struct leak_records *w);
 extern HIDDEN struct leak_records leak_records_at_end;
 void leak_records_void(void);
 
-/* ---- on_demand.c, post_mortem.c ------------------------------------------------------------ */
+/* ---- on_demand.c, post_mortem.c -------------------------------------------------------------- */
 
 /*
- * Check, and request a report if now->is_reported. Return false if no check is possible or allowed.
+ * Check, and request a report if now->is_reported.  Return false if no check is possible or
+ * allowed.
  */
 bool leaks_on_demand(struct leaks_now *now);
 /*
- * Has the check at the end found a leak that no rule suppresses? Return true also if no reporter
+ * Has the check at the end found a leak that no rule suppresses?  Return true also if no reporter
  * answers.
  */
 bool leaks_any_unsuppressed(void);
@@ -340,8 +342,8 @@ void report_check_by_hand(const struct leaks_now *now);
 /* ---- lsan.c ---------------------------------------------------------------------------------- */
 
 /*
- * Has the program turned leak checks off? Calls the program's function just before a check: while
- * its threads run, in no section, and not in a handler of ours. In handlers use lsan_can_turn_off.
+ * Has the program turned leak checks off?  Calls the program's function just before a check: while
+ * its threads run, in no section, and not in a handler of ours.  In handlers use lsan_can_turn_off.
  */
 bool lsan_is_turned_off(void);
 bool lsan_can_turn_off(void);
@@ -355,7 +357,7 @@ bool lsan_note_end(bool allowed);
 /* ---- finish.c -------------------------------------------------------------------------------- */
 
 /*
- * Make the check at the end now, once. Return true if blocks are lost; false also if it was made
+ * Make the check at the end now, once.  Return true if blocks are lost; false also if it was made
  * before.
  */
 bool finish_check_early(void);

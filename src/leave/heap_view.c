@@ -4,7 +4,7 @@
  */
 #include "finish_priv.h"
 
-/* ---- description of slabs ------------------------------------------------------------------ */
+/* ---- description of slabs -------------------------------------------------------------------- */
 
 static void describe_slab(struct reach_slab *s, const struct unit *head, uint64_t owner)
 {
@@ -68,7 +68,7 @@ bool heap_view_make(struct reach_heap *view, struct range *lists)
     return true;
 }
 
-/* ---- has this image blocks of its own? ----------------------------------------------------- */
+/* ---- has this image blocks of its own? ------------------------------------------------------- */
 
 static bool is_not_own(void *about, const struct found *f, const struct block_record *b)
 {

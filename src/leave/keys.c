@@ -5,15 +5,15 @@
  *                                        +--> 32 more, in a block of the heap, ...
  *   __pthread_keys[]: {seq, ...}
  *
- * libc does not clear the slots of a deleted key. Each slot has the sequence number of the key that
- * it was set for. Its value is valid only while __pthread_keys has the same number.
+ * libc does not clear the slots of a deleted key.  Each slot has the sequence number of the key
+ * that it was set for.  Its value is valid only while __pthread_keys has the same number.
  * pthread_getspecific clears a stale slot, so the program cannot read such a word. libc describes
  * these structures for debuggers (_thread_db_*, read by libthread_db), and this file reads the same
- * symbols. If they are missing or do not match, slots are scanned like other words.
+ * symbols.  If they are missing or do not match, slots are scanned like other words.
  *
- * The slots lie in roots and in heap blocks. Stale words are set to 0 during the scan, while all
- * threads are stopped, and restored afterwards: no other code needs to skip them. Slots of a thread
- * that did not stop are left unchanged, and its words are scanned.
+ * The slots lie in roots and in heap blocks.  Stale words are set to 0 during the scan, while all
+ * threads are stopped, and restored afterwards: no other code needs to skip them.  Slots of a
+ * thread that did not stop are left unchanged, and its words are scanned.
  */
 #include "finish_priv.h"
 
@@ -90,7 +90,7 @@ static bool probe_libc(void)
     return libc.known = true;
 }
 
-/* ---- stale slots --------------------------------------------------------------------------- */
+/* ---- stale slots ----------------------------------------------------------------------------- */
 
 struct muting {
     struct muted *muted; /* NULL: only count them */

@@ -1,6 +1,6 @@
 /*
  * leak_records.c - results of a leak check in the run file: roots, groups of blocks, and a record
- * of each check on demand. The list of segments is kept, so that they can be made vacant again.
+ * of each check on demand.  The list of segments is kept, so that they can be made vacant again.
  */
 #include "finish_priv.h"
 
@@ -99,9 +99,9 @@ static bool put_groups(struct check *c, struct row *row, uint32_t set)
 }
 
 /*
- * Write the most important records first, as there may not be room for all. The order is: leaks,
+ * Write the most important records first, as there may not be room for all.  The order is: leaks,
  * the roots that contain the pointers to other groups, then reachable blocks, which are no
- * findings. If the root of a group is missing, the location of its pointer is unknown.
+ * findings.  If the root of a group is missing, the location of its pointer is unknown.
  */
 enum leak_check leak_records_put(struct check *c)
 {

@@ -7,11 +7,11 @@
  *    -> list the roots (roots.c) -> mark (heap_view.c, shadow/reach.c)
  *    -> write the results to the run file (leak_records.c) -> resume all
  *
- * Every wait is bounded. If a check fails, the reason is recorded.
+ * Every wait is bounded.  If a check fails, the reason is recorded.
  *
  * In a check on demand the calling thread continues, so blocks held only by its registers are
- * reachable. leaks_begin/leaks_done serialize checks. Each check has its own segments, which become
- * vacant once they are reported.
+ * reachable. leaks_begin/leaks_done serialize checks.  Each check has its own segments, which
+ * become vacant once they are reported.
  */
 #include "finish_priv.h"
 
@@ -66,7 +66,7 @@ void leaks_done(void)
 }
 
 /*
- * Threads that stay stopped after a check, or were stopped before it. Owned by the holder of
+ * Threads that stay stopped after a check, or were stopped before it.  Owned by the holder of
  * leaks_begin.
  */
 static struct {
@@ -143,7 +143,7 @@ static void scan_registers_of_others(struct check *c)
 }
 
 /*
- * Read only dirty pages of large blocks. With heap=file read all: another process may have written
+ * Read only dirty pages of large blocks.  With heap=file read all: another process may have written
  * them.
  */
 static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
@@ -380,7 +380,8 @@ static void check_stopped(struct check *c, const struct caller *caller,
 }
 
 /*
- * Is a thread in a section runnable? On a loaded machine, or with a low priority, it may take long.
+ * Is a thread in a section runnable?  On a loaded machine, or with a low priority, it may take
+ * long.
  */
 static bool someone_inside_runs(void)
 {
@@ -404,7 +405,7 @@ static bool stop_writers(void)
 }
 
 /*
- * Do not stop a thread in a section: it would hold its locks for ever. If the writers cannot be
+ * Do not stop a thread in a section: it would hold its locks for ever.  If the writers cannot be
  * stopped, the check itself records the reason.
  */
 void leaks_stop_for_end(const struct caller *caller)
@@ -442,7 +443,7 @@ static bool check_all(struct check *c, const struct caller *caller,
 
 /*
  * Reset all vector registers that the processor has: XRSTOR puts each component that is absent from
- * the xsave header into its initial state. (libc also copies with AVX-512 registers, so resetting
+ * the xsave header into its initial state.  (libc also copies with AVX-512 registers, so resetting
  * SSE is not enough.)
  */
 static void wipe_vectors(void)
@@ -464,8 +465,8 @@ static void wipe_vectors(void)
 
 /*
  * The scan leaves pointers to blocks, also to lost ones, on this thread's stack and in vector
- * registers (by memcpy and the loader). The post-mortem scanner treats the whole stack as live, and
- * a handler may end the program here. Both would find those stale words.
+ * registers (by memcpy and the loader).  The post-mortem scanner treats the whole stack as live,
+ * and a handler may end the program here.  Both would find those stale words.
  */
 static __attribute__((noinline)) void wipe_tracks(void)
 {
@@ -500,7 +501,7 @@ void leaks_forget(void)
     section_end(&s);
 }
 
-/* ---- on demand ----------------------------------------------------------------------------- */
+/* ---- on demand ------------------------------------------------------------------------------- */
 
 void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT])
 {

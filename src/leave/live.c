@@ -4,14 +4,14 @@
  *   outer frames | the innermost frame | red zone | frame of the stopping signal | our handler
  *                                      ^ sp       ^ sp - 128
  *
- * Stale words hide leaks (false negatives). A frame reuses memory of functions that have returned:
- * its unwritten words cannot be distinguished from its own. Below the stack pointer, and in
+ * Stale words hide leaks (false negatives).  A frame reuses memory of functions that have returned:
+ * its unwritten words cannot be distinguished from its own.  Below the stack pointer, and in
  * caller-saved registers, stale words can be recognised:
  *
  *   - Only a leaf function may keep values in the red zone.
- *   - A thread in a system call made by a libc function is at a call boundary. The ABI allows such
- *     a function to change all but six registers, and libc's wrappers do not use a red zone. Of the
- *     other registers the kernel may still read the arguments of the call. The frame of such a
+ *   - A thread in a system call made by a libc function is at a call boundary.  The ABI allows such
+ *     a function to change all but six registers, and libc's wrappers do not use a red zone.  Of
+ *     the other registers the kernel may still read the arguments of the call.  The frame of such a
  *     wrapper is not scanned either.
  *
  * Code that makes system calls without libc may be inlined in a leaf function: all its registers
@@ -34,7 +34,7 @@
 #define WRAPPER_BYTES 64u                               /* maximum frame size of a wrapper */
 
 /*
- * Is its pc at a system call in libc's code, or after one that was interrupted? *call: address of
+ * Is its pc at a system call in libc's code, or after one that was interrupted?  *call: address of
  * the pc or the instruction.
  */
 static bool is_in_call_of_libc(const struct caller *c, const uint8_t **call)
@@ -52,7 +52,7 @@ static bool is_in_call_of_libc(const struct caller *c, const uint8_t **call)
 }
 
 /*
- * Is it a system call that only a wrapper makes? *arguments: how many the kernel reads, 6 if
+ * Is it a system call that only a wrapper makes?  *arguments: how many the kernel reads, 6 if
  * unknown.
  */
 static bool is_blocking(const uint8_t *call, uint32_t *arguments)
@@ -96,8 +96,8 @@ static bool is_blocking(const uint8_t *call, uint32_t *arguments)
 }
 
 /*
- * Unwind out of a libc wrapper: the thread counts as at the call of the wrapper. A wrapper's small
- * frame holds only saved registers. A larger frame belongs to a function that does more than one
+ * Unwind out of a libc wrapper: the thread counts as at the call of the wrapper.  A wrapper's small
+ * frame holds only saved registers.  A larger frame belongs to a function that does more than one
  * system call.
  */
 static void skip_wrapper(struct stopped_thread *t)

@@ -2,16 +2,16 @@
  * lsan.c - checks by the interface of <sanitizer/lsan_interface.h>, and a program's own LSan
  * settings.
  *
- * A program may define three functions that LeakSanitizer calls. They are found if the program
+ * A program may define three functions that LeakSanitizer calls.  They are found if the program
  * exports them: if they are defined in a library, or if the program is linked with -rdynamic.
  * __lsan_is_turned_off is called at each check, so the program may turn checks on and off as it
- * runs. A signal handler cannot call it: if a signal ends a program that defines it, leaks are not
- * searched. Supported options are applied; the report lists the others as unknown. The reporter
- * reads the suppressions. If a sanitizer's runtime is in the process, all calls are passed to that
+ * runs.  A signal handler cannot call it: if a signal ends a program that defines it, leaks are not
+ * searched.  Supported options are applied; the report lists the others as unknown.  The reporter
+ * reads the suppressions.  If a sanitizer's runtime is in the process, all calls are passed to that
  * runtime.
  *
  * __lsan_do_leak_check ends a program that has leaks, unless the reporter answers that all are
- * suppressed. Without an answer it ends the program.
+ * suppressed.  Without an answer it ends the program.
  */
 #include "finish_priv.h"
 
@@ -38,7 +38,7 @@ static bool is_between(char c)
     return c == ':' || c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Parse the next key=value of a text, whose value may be quoted. Return false at the end. */
+/* Parse the next key=value of a text, whose value may be quoted.  Return false at the end. */
 static bool next_setting(const char **text, struct setting *s)
 {
     const char *at = *text;
@@ -79,7 +79,7 @@ static bool read_status(const struct setting *s)
     return true;
 }
 
-/* Apply a setting. Return false if it is not supported. */
+/* Apply a setting.  Return false if it is not supported. */
 static bool take_setting(const struct setting *s)
 {
     if (is_word(s->key, s->key_length, "detect_leaks"))
@@ -116,7 +116,9 @@ static void note_text(enum text_kind kind, uint32_t piece, const char *at, size_
 
 /* ---- and its suppressions -------------------------------------------------------------------- */
 
-/* Write the text in pieces. The last piece is not full, so a reader can detect a truncated list. */
+/*
+ * Write the text in pieces.  The last piece is not full, so a reader can detect a truncated list.
+ */
 static void note_suppressions(const char *text)
 {
     size_t left = text_length(text);
@@ -149,7 +151,7 @@ void finish_start(void)
         image()->checks &= ~(CHECK_LEAKS | CHECK_POST_MORTEM);
 }
 
-/* ---- checks turned off by the program ------------------------------------------------------ */
+/* ---- checks turned off by the program -------------------------------------------------------- */
 
 /* A program that can turn checks off must be called for it, which no signal handler may do. */
 bool lsan_can_turn_off(void)

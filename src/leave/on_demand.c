@@ -4,8 +4,8 @@
  *   stop the others, scan (leaks.c) -> resume all -> report the results -> set a new mark
  *
  * The report is printed before the call returns: by the launcher, which is woken, or in a run
- * without a launcher by a reporter process, as at the end. The calling thread waits for the report
- * while other threads run. The wait is bounded. With RTC_QUIET there is no report and no wait.
+ * without a launcher by a reporter process, as at the end.  The calling thread waits for the report
+ * while other threads run.  The wait is bounded.  With RTC_QUIET there is no report and no wait.
  */
 #include "finish_priv.h"
 #include "rtcheck/check.h"
@@ -15,7 +15,7 @@
 #define REPORT_WAIT_NS 10000000000ull
 #define LOOK_NS 50000000ull
 
-/* ---- reporting ----------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 static void wait_for_launcher(const struct leaks_now *now)
 {
@@ -31,7 +31,7 @@ static void wait_for_launcher(const struct leaks_now *now)
 }
 
 /*
- * Request a report by the process that reads the suppression rules. Return
+ * Request a report by the process that reads the suppression rules.  Return
  * leak_check_record.reported.
  */
 static uint32_t request_report(const struct leaks_now *now)

@@ -3,11 +3,11 @@
  * program.
  *
  * A program may end by SIGKILL, by a crash in which no handler of ours can run, or by a direct
- * system call. Then it cannot run a leak check. The scanner is a process that shares the program's
- * memory (CLONE_VM), so the memory outlives the program. The scanner sleeps until the program ends.
- * If the image has ended in an orderly way, the scanner is dismissed. Else it makes the leak check:
- * no thread runs any more, registers are unknown, and all of each stack is scanned. Therefore
- * blocks without a reference are only possible leaks.
+ * system call.  Then it cannot run a leak check.  The scanner is a process that shares the
+ * program's memory (CLONE_VM), so the memory outlives the program.  The scanner sleeps until the
+ * program ends.  If the image has ended in an orderly way, the scanner is dismissed.  Else it makes
+ * the leak check: no thread runs any more, registers are unknown, and all of each stack is scanned.
+ * Therefore blocks without a reference are only possible leaks.
  *
  *    program --clone--> between --clone--> scanner     both share the memory and nothing else
  *       |   waits for it  |ends              |         an orphan from the beginning: no wait of the
@@ -15,9 +15,9 @@
  *       |--- a signal that the scanner has blocked: dismissed
  *       |--- gone: its process descriptor (pidfd) is readable
  *
- * The scanner is an orphan. It is not started where the program or another process of the run
- * adopts orphans, nor where it would be the first process of a PID namespace. It must not keep the
- * memory of a program that has called exec by a direct system call: it polls for that. Its thread
+ * The scanner is an orphan.  It is not started where the program or another process of the run
+ * adopts orphans, nor where it would be the first process of a PID namespace.  It must not keep the
+ * memory of a program that has called exec by a direct system call: it polls for that.  Its thread
  * has its own thread-local storage, because the thread that started it may end first.
  */
 #include "finish_priv.h"
@@ -48,7 +48,7 @@ static struct {
 
 static _Alignas(64) char stack[STACK_BYTES], stack_between[BETWEEN_BYTES];
 
-/* ---- in the scanner ------------------------------------------------------------------------ */
+/* ---- in the scanner -------------------------------------------------------------------------- */
 
 /* Make the checks that the program did not make itself. */
 static void scan_post_mortem(void)
@@ -62,7 +62,7 @@ static void scan_post_mortem(void)
         leaks_check(NULL, nothing, false);
 }
 
-/* Wait until the program is gone. Return false if no check is needed. */
+/* Wait until the program is gone.  Return false if no check is needed. */
 static bool is_needed(int signals)
 {
     unsigned ms = LOOK_MS;
@@ -96,7 +96,7 @@ static int scanner_main(void *unused)
     os_exit_now(0);
 }
 
-/* ---- the intermediate process -------------------------------------------------------------- */
+/* ---- the intermediate process ---------------------------------------------------------------- */
 
 /*
  * Detach before the program continues: the scanner holds no lock, pipe or file of the program open.
@@ -120,7 +120,7 @@ static int between(void *unused)
     os_exit_now(0);
 }
 
-/* ---- in the program ------------------------------------------------------------------------ */
+/* ---- in the program -------------------------------------------------------------------------- */
 
 /* Allocate the thread-local variables that the scanner uses: ours, and errno. */
 static bool make_storage(void)

@@ -2,9 +2,9 @@
  * reporter.c - start the reporter in a run without a launcher, at the end and on demand.
  *
  * The reporter is a separate program, `rtcheck report --end FILE`, found relative to our library.
- * The program cannot notice its start. It is cloned in our memory with all signals blocked, without
- * our LD_PRELOAD. Its parent is a child that ends at once, so the reporter causes no SIGCHLD and no
- * waitpid finds it. The wait for its result in the run header is bounded.
+ * The program cannot notice its start.  It is cloned in our memory with all signals blocked,
+ * without our LD_PRELOAD.  Its parent is a child that ends at once, so the reporter causes no
+ * SIGCHLD and no waitpid finds it.  The wait for its result in the run header is bounded.
  */
 #include "finish_priv.h"
 
@@ -143,7 +143,7 @@ static bool start_reporter(struct start *s)
     return pid > 0 && !s->failed;
 }
 
-/* ---- runs without a launcher --------------------------------------------------------------- */
+/* ---- runs without a launcher ----------------------------------------------------------------- */
 
 static struct stat stderr_at_start;
 static bool stderr_known;
@@ -154,7 +154,7 @@ static void __attribute__((constructor)) remember_stderr(void)
 }
 
 /*
- * The only lines that the runtime prints. They are written only to the stderr of the program's
+ * The only lines that the runtime prints.  They are written only to the stderr of the program's
  * start.
  */
 static void print_line(const char *what, const char *which)
@@ -210,9 +210,9 @@ static struct start reporter;
 static bool reporter_known, reporter_searched;
 
 /*
- * Find the reporter. This takes the loader's lock, which another thread may hold. Do not call while
- * the threads are stopped, nor in the post-mortem scanner: the program may have ended while it held
- * that lock.
+ * Find the reporter.  This takes the loader's lock, which another thread may hold.  Do not call
+ * while the threads are stopped, nor in the post-mortem scanner: the program may have ended while
+ * it held that lock.
  */
 void reporter_find(void)
 {

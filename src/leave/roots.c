@@ -2,7 +2,7 @@
  * roots.c - the roots of the leak check: the program's writable memory.
  *
  * All mappings that are writable, or could have been, are roots: data of the program and its
- * libraries, stacks with the thread-local storage above them, and memory of other allocators. The
+ * libraries, stacks with the thread-local storage above them, and memory of other allocators.  The
  * exceptions are:
  *
  *   - the heap, whose blocks are scanned only if a pointer leads to them, and rtcheck's own memory;
@@ -12,12 +12,12 @@
  *     libc keeps stacks of ended threads, and they are full of stale pointers.
  *
  * Regions that the program has registered are roots wherever they are readable, also inside heap
- * blocks. Memory that the program has made inaccessible (PROT_NONE), in blocks and in private
- * mappings, is scanned too: the program may make it accessible again. It is made readable for the
+ * blocks.  Memory that the program has made inaccessible (PROT_NONE), in blocks and in private
+ * mappings, is scanned too: the program may make it accessible again.  It is made readable for the
  * duration of the scan.
  *
  * A stack that libc has made lies directly above a guard page, and ends with its thread's control
- * block. In other memory that contains a stack pointer, the start of the stack is unknown, so all
+ * block.  In other memory that contains a stack pointer, the start of the stack is unknown, so all
  * of it is scanned.
  */
 #include "finish_priv.h"
@@ -44,13 +44,13 @@ struct search {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Private memory with PROT_NONE. Most such memory was never written: guards and reservations. */
+/* Private memory with PROT_NONE.  Most such memory was never written: guards and reservations. */
 static bool is_closed(const struct mapping *m)
 {
     return !m->protection && !m->shared && !m->path[0];
 }
 
-/* Make the range readable during the scan. Return false if there are too many such ranges. */
+/* Make the range readable during the scan.  Return false if there are too many such ranges. */
 static bool will_open(struct roots *all, uintptr_t start, uintptr_t end, int protection)
 {
     if (all->closed_count == CLOSED_MAX)
@@ -152,7 +152,7 @@ static const struct stopped_thread *lowest(const struct stopped_world *w, uintpt
 }
 
 /*
- * The same among all recorded threads. *ended: that thread has ended, and no later thread has its
+ * The same among all recorded threads.  *ended: that thread has ended, and no later thread has its
  * control block.
  */
 static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
@@ -179,7 +179,7 @@ static uintptr_t live_from(const struct stopped_thread *t, uintptr_t start, uint
 }
 
 /*
- * Add a mapping above a guard. The kernel may have merged several stacks in it: only the first is
+ * Add a mapping above a guard.  The kernel may have merged several stacks in it: only the first is
  * known to begin where the mapping begins.
  */
 static void add_guarded(struct search *s, const struct mapping *m)
@@ -212,7 +212,7 @@ static void add_main_stack(struct search *s, const struct mapping *m)
     add_without_ours(s, m, from, m->end, ROOT_STACK, number);
 }
 
-/* ---- regions registered by the program ----------------------------------------------------- */
+/* ---- regions registered by the program ------------------------------------------------------- */
 
 static bool is_named(const struct search *s, uint32_t region, const struct mapping *m)
 {
@@ -230,7 +230,7 @@ static void add_named(struct search *s, const struct mapping *m)
     }
 }
 
-/* ---- all mappings -------------------------------------------------------------------------- */
+/* ---- all mappings ---------------------------------------------------------------------------- */
 
 static bool is_device(const struct mapping *m)
 {
@@ -406,7 +406,7 @@ void roots_close_again(const struct roots *all)
                    all->closed[i].protection);
 }
 
-/* ---- reading roots ------------------------------------------------------------------------- */
+/* ---- reading roots --------------------------------------------------------------------------- */
 
 struct reading {
     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at);
@@ -421,7 +421,7 @@ static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
 }
 
 /*
- * Skip pages that were never written. A file may have been truncated: skip its pages of unknown
+ * Skip pages that were never written.  A file may have been truncated: skip its pages of unknown
  * state, too.
  */
 static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
@@ -439,7 +439,7 @@ static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t e
 }
 
 /*
- * Read a registered region in a file completely: other processes may have written it. Copy in
+ * Read a registered region in a file completely: other processes may have written it.  Copy in
  * pieces, up to its end.
  */
 static uint64_t read_file(const struct reading *r, uintptr_t start, uintptr_t end)

@@ -1,31 +1,31 @@
 /*
  * stop_the_world.c - stop the other threads of the process while its memory is scanned.
  *
- * Each thread receives a signal and waits in its handler. Then its registers are in the signal
- * frame, in memory. The signal is the one that libc reserves for setuid in all threads (SIGSETXID).
- * So no program has a handler for it, and no function of libc blocks it. If libc sends that signal
- * at the same time, our handler passes it to libc's handler.
+ * Each thread receives a signal and waits in its handler.  Then its registers are in the signal
+ * frame, in memory.  The signal is the one that libc reserves for setuid in all threads
+ * (SIGSETXID).  So no program has a handler for it, and no function of libc blocks it.  If libc
+ * sends that signal at the same time, our handler passes it to libc's handler.
  *
- * A handler ends poll, sleep and some other calls with EINTR, regardless of SA_RESTART. The program
- * must not see that:
+ * A handler ends poll, sleep and some other calls with EINTR, regardless of SA_RESTART.  The
+ * program must not see that:
  *
  *   - STOP_RUNNING: a thread that sleeps in a system call is not signalled, with two exceptions.
  *     The kernel restarts the call transparently (a futex without a timeout), or the thread waits
  *     on a futex of ours. /proc has its stack pointer and the call's arguments; its other registers
- *     are unknown. If its CPU time has grown after the scan, the thread has run, and the scan is
+ *     are unknown.  If its CPU time has grown after the scan, the thread has run, and the scan is
  *     repeated.
- *   - A thread may enter such a call between that test and the signal. The handler finds -EINTR in
- *     rax, and restarts the call, which had begun a moment before. This needs the number of the
- *     call loaded directly before the syscall instruction. It fails for the program's own syscall()
- *     and with --events=all: that call returns EINTR. If a handler of the program has returned at
- *     the same moment, the EINTR is its own: the call is restarted, as if the program's signal had
- *     come just before it.
+ *   - A thread may enter such a call between that test and the signal.  The handler finds -EINTR in
+ *     rax, and restarts the call, which had begun a moment before.  This needs the number of the
+ *     call loaded directly before the syscall instruction.  It fails for the program's own
+ *     syscall() and with --events=all: that call returns EINTR.  If a handler of the program has
+ *     returned at the same moment, the EINTR is its own: the call is restarted, as if the program's
+ *     signal had come just before it.
  *   - STOP_FOR_END: all threads are stopped until the end. libc's exit flushes streams later, and
- *     may need a lock that a stopped thread holds. If that takes long, the threads resume, and a
+ *     may need a lock that a stopped thread holds.  If that takes long, the threads resume, and a
  *     call that cannot be restarted never returns.
  *
  * A thread may be unreachable: it blocks the signal by a direct system call, has just been created,
- * or was not scheduled for very long. It counts as not stopped; if it sleeps, /proc has its stack
+ * or was not scheduled for very long.  It counts as not stopped; if it sleeps, /proc has its stack
  * pointer.
  */
 #include "finish_priv.h"
@@ -45,7 +45,7 @@ static struct {
     _Atomic uint32_t resume;   /* futex of stopped threads; a change ends the round */
     _Atomic uint32_t answered; /* futex of the thread that stops them */
     _Atomic uint64_t until;    /* deadline, os_clock_ns(); 0: none */
-    _Atomic uint32_t ends;     /* STOP_FOR_END. Futex of threads that never resume */
+    _Atomic uint32_t ends;     /* STOP_FOR_END.  Futex of threads that never resume */
     struct os_action before;
     bool taken; /* our handler is installed */
     const struct stopped_thread *first, *end;
@@ -92,7 +92,7 @@ static void on_signal(int signal, void *information, void *context)
     return_to_program(context);
 }
 
-/* ---- listing the threads ------------------------------------------------------------------- */
+/* ---- listing the threads --------------------------------------------------------------------- */
 
 static void count_one(uint32_t tid, void *about)
 {
@@ -209,7 +209,7 @@ static bool is_our_word(uintptr_t word)
 }
 
 /*
- * Does it sleep in a call that a signal would end? Its CPU time is read first: if it is unchanged
+ * Does it sleep in a call that a signal would end?  Its CPU time is read first: if it is unchanged
  * later, the thread has not run since.
  */
 static bool is_left_alone(struct stopped_thread *t)

@@ -4,8 +4,8 @@
  *
  * A thread may run on a stack of unknown owner (an alternate stack, a coroutine's) and still have
  * frames on its own stack. libc puts a thread's static thread-local storage directly below its
- * control block, to which the thread pointer points. For most threads both lie above the outermost
- * frame. For the main thread, the loader has chosen the address.
+ * control block, to which the thread pointer points.  For most threads both lie above the outermost
+ * frame.  For the main thread, the loader has chosen the address.
  */
 #include "finish_priv.h"
 
