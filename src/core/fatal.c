@@ -1,14 +1,16 @@
 /*
- * fatal.c - ends by a signal that the program left to its default.
+ * fatal.c - handlers for signals that end the process by default, and that the program has left at
+ * that default.
  *
- * The kernel ends a process without a word; so where the program has no handler for a signal whose
- * default is the end, ours stands in, and the program is told that there is none (intercept/signals.c).
- * It is taken away as the signal is delivered, says what is to be said, and the signal ends the
- * process as it would have: a fault by happening again, any other by being sent again, so that status
- * and core are what they would be.  A second signal meanwhile finds the default.
+ * The kernel ends a process without a notice. So for each such signal our own handler is installed,
+ * and sigaction reports SIG_DFL to the program (intercept/signals.c). The handler is reset at
+ * delivery. It runs the work of an image's end, and then the signal ends the process as it would
+ * have without us, with the same exit status and core dump. A fault repeats itself; any other
+ * signal is sent again. A second signal in the meantime finds the default.
  *
- * Nothing of it before the first process of a pid namespace (there signals without a handler are no
- * end), in a sandbox that might forbid to send a signal, and in a vfork child.
+ * No handler is installed in the first process of a pid namespace, where signals without a handler
+ * do not end it, nor in a sandbox that might forbid sending a signal. In a vfork child the handler
+ * skips that work.
  */
 #include "core.h"
 #include "fault.h"
@@ -30,7 +32,7 @@ bool fatal_covers(int signal)
     return false;
 }
 
-/* The instruction will fault again as soon as we return. */
+/* The instruction will fault again when the handler returns. */
 static bool happens_again(int signal, const siginfo_t *info)
 {
     return info->si_code > 0 &&
@@ -38,8 +40,8 @@ static bool happens_again(int signal, const siginfo_t *info)
 }
 
 /*
- * It interrupts a section of its own thread, in which nothing can be looked at: it is sent again behind it.
- * Once: if that section has no end, the next one ends it.
+ * The signal interrupted a section of its own thread, so no state can be used: send it again after
+ * the section. Do this only once: if that section never ends, the next signal ends it.
  */
 static bool postpone(int signal)
 {
@@ -56,7 +58,7 @@ void fatal_deliver_postponed(void)
     os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
 }
 
-/* Somebody has made the run file shorter: what is behind its end cannot be read or written any more. */
+/* The run file was truncated by another process: pages past its end raise SIGBUS. */
 static bool is_file_cut(int signal, const siginfo_t *info)
 {
     return signal == SIGBUS && info->si_code == BUS_ADRERR && run_contains(info->si_addr);
@@ -75,7 +77,7 @@ static void on_fatal(int signal, void *info, void *context)
         hooks->killed(context);
     }
     if (!happens_again(signal, info))
-        os_signal_thread(os_tid(), signal, NULL); /* blocked while we are here */
+        os_signal_thread(os_tid(), signal, NULL); /* blocked until this handler returns */
 }
 
 bool fatal_is_ours(const void *handler)

@@ -1,14 +1,14 @@
 /*
- * fault.c - did a fault come from memory that had been freed?  Freed blocks are filled with one byte, so a
- * pointer read from one is that byte, repeated.
+ * fault.c - does a fault come from freed memory? Freed blocks are filled with one byte value, so a
+ * pointer read from one is that byte, repeated (use-after-free).
  *
- * The kernel reports the address of a fault only if it is canonical, and such a pointer is not: bits 47 to 63
- * differ.  So the faulting instruction is decoded as far as its memory operand, and the registers that make
- * its address are compared with the fill.  Other registers prove nothing: they may hold what the program has
- * read from freed memory without ever using it as an address.
+ * The kernel reports the address of a fault only if it is canonical, and such a pointer is not:
+ * bits 47 to 63 differ. So the memory operand of the faulting instruction is decoded, and the
+ * registers that form its address are compared with the fill. Other registers prove nothing: they
+ * may hold data read from freed memory that was never used as an address.
  *
- * The decoder knows which opcodes have a ModRM byte, and nothing else about them (Intel SDM volume 2, chapter 2
- * and appendix A).  Code is read only where it can be read, and the tables need no relocation.
+ * The decoder distinguishes only opcodes with and without a ModRM byte (Intel SDM volume 2, chapter
+ * 2 and appendix A). It reads code only from readable pages, and its tables need no relocation.
  */
 #include "fault.h"
 
@@ -16,17 +16,17 @@
 
 #define CODE_MAX 15u /* bytes of one instruction */
 
-/* Registers by the machine's numbers. */
+/* Register numbers of the machine encoding. */
 enum { RSP = 4, RBP = 5, RSI = 6, RDI = 7, RBX = 3 };
 
-/* ---- the instruction --------------------------------------------------------------------------- */
+/* ---- the instruction ------------------------------------------------------------------------- */
 
 struct code {
     const uint8_t *at, *end;
-    uint8_t rex; /* W, R, X, B: an extension of index and base in bits 1 and 0 */
+    uint8_t rex; /* W, R, X, B: bits 1 and 0 extend the index and the base */
 };
 
-/* 0 behind the end: no instruction that has an operand begins with it and ends there. */
+/* Returns 0 past the end: no instruction with an operand begins with 0 and ends there. */
 static uint8_t take(struct code *c)
 {
     return c->at < c->end ? *c->at++ : 0;
@@ -37,7 +37,7 @@ static bool is_prefix(uint8_t byte)
     return (byte & 0xe7) == 0x26 || (byte & 0xfc) == 0x64 || (byte & 0xfd) == 0xf0 || byte == 0xf3;
 }
 
-/* A bit for each opcode: does a ModRM byte follow it? */
+/* One bit for each opcode: does a ModRM byte follow it? */
 static const uint32_t one_byte[8] = {0x0f0f0f0f, 0x0f0f0f0f, 0x00000000, 0x00000a08,
                                      0x0000ffff, 0x00000000, 0xff0f00c3, 0xc0c00000};
 static const uint32_t two_bytes[8] = {0xffffa00f, 0x0500ff0f, 0xffffffff, 0xff7fffff,
@@ -57,7 +57,9 @@ static uint32_t string_registers(uint8_t opcode)
     return string ? 1u << RSI | 1u << RDI : 0;
 }
 
-/* VEX and EVEX keep the extensions inverted, and have no opcode without a ModRM byte but vzeroupper. */
+/*
+ * VEX and EVEX store the extensions inverted. All their opcodes have a ModRM byte but vzeroupper.
+ */
 static void take_vector(struct code *c, uint8_t opcode)
 {
     uint8_t first = take(c);
@@ -75,7 +77,7 @@ static void take_prefixes(struct code *c)
         c->rex = *c->at++;
 }
 
-/* The operand behind `modrm`, whose displacement ends the instruction. */
+/* Decode the operand after `modrm`; its displacement ends the instruction. */
 static void take_memory(struct code *c, uint8_t modrm, struct operand *o)
 {
     uint8_t mod = modrm >> 6, rm = modrm & 7, sib = rm == RSP ? take(c) : 0;
@@ -124,7 +126,7 @@ struct operand operand_of(const uint8_t *code, size_t room)
     return o;
 }
 
-/* ---- the registers ----------------------------------------------------------------------------- */
+/* ---- the registers --------------------------------------------------------------------------- */
 
 static uintptr_t register_of(const ucontext_t *context, unsigned number)
 {
@@ -135,9 +137,10 @@ static uintptr_t register_of(const ucontext_t *context, unsigned number)
 }
 
 /*
- * Is it a pointer of this fill, or near one: a member of what it points to, an element before it (as lists of
- * the kernel's kind have it)?  Programs keep other things in a pointer's upper 16 bits, and pointers in 32.
- * 0 is NULL to every program; what is near -1 is a number or an error.
+ * Is the value a pointer of this fill, or near one? Near: a member of the object that it points to,
+ * or memory before it (container_of, as in the kernel's lists). Programs also keep data in the
+ * upper 16 bits of pointers, and pointers in 32 bits. Fill 0 is NULL to every program; values near
+ * -1 are numbers or errors.
  */
 #define NEAR_BEFORE 4096u
 #define NEAR_AFTER 65536u
@@ -162,7 +165,7 @@ bool fault_has_fill(uint64_t value, int fill)
     return value <= low32 && is_near(value, pattern, low32);
 }
 
-/* ---- the fault --------------------------------------------------------------------------------- */
+/* ---- the fault ------------------------------------------------------------------------------- */
 
 static uintptr_t address_of(const struct operand *o, const ucontext_t *context, uintptr_t pc)
 {
@@ -180,7 +183,7 @@ static bool has_register_fill(const struct operand *o, const ucontext_t *context
     return false;
 }
 
-/* A call through a function pointer in memory: what it would have gone to is in no register. */
+/* A call through a function pointer in memory: no register holds its target. */
 static bool has_target_fill(const struct operand *o, const ucontext_t *context, uintptr_t pc,
                             int fill)
 {
@@ -194,7 +197,7 @@ static bool has_target_fill(const struct operand *o, const ucontext_t *context, 
 bool fault_is_of_fill(const siginfo_t *info, const ucontext_t *context, int fill)
 {
     uintptr_t pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-    if (info->si_code <= 0) /* sent, and nobody's fault */
+    if (info->si_code <= 0) /* sent by a process: not a fault */
         return false;
     if (fault_has_fill((uintptr_t)info->si_addr, fill) || fault_has_fill(pc, fill))
         return true;

@@ -1,11 +1,11 @@
 /*
- * free.c - every free of the program comes by here.
+ * free.c - frees by the program.
  *
  *    free    find (pool) -> record FREED: one winner -> quarantine (pool)
  *
- * What is lost in the second step - a block freed twice, an address inside a block or of nobody -
- * changes nothing but the list of errors (errors.c).  The winner also compares the family of the
- * function that made the block with that of the one that frees it, and the redzones around it.
+ * If the second step fails (double free, address inside a block, invalid address), only the list of
+ * errors changes (errors.c). The winner also compares the family, size and alignment of the free
+ * with those of the allocation, and checks the redzones.
  */
 #include "core_priv.h"
 #include "mutant.h"
@@ -20,7 +20,7 @@ const uint8_t frees_families[FAMILY_COUNT + 1] = {
     [FAMILY_COUNT] = 0xff, /* OP_ANY */
 };
 
-/* ---- what is wrong with it ------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static struct error_call call_of(const struct section *s, const struct release *r)
 {
@@ -41,7 +41,7 @@ COLD void check_freed_block(const struct section *s, struct release r, uint64_t 
     struct found f = pool_find(r.p);
     struct damage d;
     if (word_state(was) == BLOCK_INHERITED)
-        return; /* nothing is known of it */
+        return; /* inherited by a forked child: its record is not trusted */
     if ((!is_match(was, &r) && !MUTANT(NO_FAMILY) && !family_is_unknown(s, &r, was, request)) ||
         (r.given_size != SIZE_NOT_GIVEN && r.given_size != request && !MUTANT(NO_SIZE)) ||
         is_misaligned(was, &r))
@@ -55,9 +55,12 @@ COLD void check_freed_block(const struct section *s, struct release r, uint64_t 
         error_damage(&call, &d);
 }
 
-/* ---- handlers -------------------------------------------------------------------------------- */
+/* ---- frees in signal handlers ---------------------------------------------------------------- */
 
-/* A handler frees what a handler got: no list, no lock.  false: it has to wait. */
+/*
+ * Free a block that a handler has allocated: needs no list and no lock. false: the free must be
+ * deferred.
+ */
 static bool free_in_handler(struct release r, const struct entry *at)
 {
     struct found f = pool_find(r.p);
@@ -73,7 +76,7 @@ static bool free_in_handler(struct release r, const struct entry *at)
         r.stack = stack_put_walk(at, false);
         if (!block_retire(b, self ? self->number : 0, r.stack, &was)) {
             image_count(&image()->bad_frees[BAD_FREE_DUPLICATE]);
-            image_count(&image()->errors_unrecorded); /* to write it down takes a lock */
+            image_count(&image()->errors_unrecorded); /* recording the error would take a lock */
             return true;
         }
         block_forget(b);
@@ -89,7 +92,7 @@ static COLD void free_outside(const struct section *s, struct release r, const s
     struct deferred *d = &self->deferred;
     uint32_t n = atomic_load_explicit(&d->count, memory_order_relaxed);
     if (n == DEFERRED_SLOTS)
-        return; /* a handler that frees more while it interrupts us leaks the rest */
+        return; /* if handlers defer more frees than this, the excess leaks */
     d->block[n] = r.p;
     d->stack[n] = stack_put_walk(at, false);
     d->op[n] = r.op;
@@ -98,7 +101,7 @@ static COLD void free_outside(const struct section *s, struct release r, const s
 
 /* ---- freeing --------------------------------------------------------------------------------- */
 
-/* Handlers have few blocks: no quarantine, no redzones. */
+/* Blocks of handlers have no quarantine and no redzones. */
 static COLD bool free_of_reserve(struct section *s, struct release r)
 {
     struct found f = pool_find(r.p);
@@ -124,7 +127,7 @@ static COLD bool free_large(struct section *s, struct release r)
     uint64_t request = pool_request(&f, b, was);
     count_free(s->t, request);
     check_freed_block(s, r, was, request);
-    if (word_state(was) == BLOCK_INHERITED) /* where it ended is not known: there is no redzone */
+    if (word_state(was) == BLOCK_INHERITED) /* its end is not known: it has no redzone yet */
         redzone_put_large(&f, r.p, request);
     if (s->t->timed)
         cost_switch(&s->t->cost, COST_QUARANTINE);
@@ -132,7 +135,7 @@ static COLD bool free_large(struct section *s, struct release r)
     return false;
 }
 
-/* What an inherited block was asked with is not known: from here on all of it is redzone. */
+/* The requested size of an inherited block is not known: the whole slot becomes redzone. */
 static COLD uint32_t forget_request(void *p, uint32_t class)
 {
     redzone_put(p, class, 0);
@@ -162,7 +165,7 @@ ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct re
     return false;
 }
 
-/* The block's ends and its record come into the cache while the stack is taken. */
+/* Prefetch the block's redzones and its record; they arrive while the stack is taken. */
 ALWAYS_INLINE struct found find_early(void *p)
 {
     struct found f = pool_find_hot(p);
@@ -175,7 +178,7 @@ ALWAYS_INLINE struct found find_early(void *p)
     return f;
 }
 
-/* Inside a section; true: libc is to do it. */
+/* Call inside a section. true: libc must free it. */
 ALWAYS_INLINE bool free_inside(struct section *s, struct found f, struct release r)
 {
     if (unlikely(f.verdict != PTR_START))

@@ -1,15 +1,16 @@
 /*
- * loader.c - what the dynamic loader knows, asked without its lock and without memory.
+ * loader.c - lookups of loaded objects, without the dynamic loader's lock and without memory.
  *
- * libc's _dl_find_object tells the object around an address, at any time and in any context.  Even
- * a weak reference would make the loader demand glibc 2.35 of everybody, and dlsym may allocate;
- * so it is looked up at the first allocation, in memory, as a debugger does.  Where it is missing
- * the objects that are there when our constructor runs are known, and no others.
+ * libc's _dl_find_object returns the object around an address, at any time and in any context. Even
+ * a weak reference to it would require glibc 2.35, and dlsym may allocate. So the symbol is looked
+ * up in memory at the first allocation, as a debugger does. Without it only objects that are loaded
+ * when our constructor runs are known.
  *
- * The loader allocates and frees through us.  It allocates for every object that it maps, after
- * mapping it and before any of its code runs; and when it has unmapped one, it frees its handle,
- * before its lock lets anybody map another.  So these calls, told by their return address, say
- * when rules made from an object's memory end - also for objects that libc loads for itself.
+ * The loader allocates and frees through us. It allocates for every object, after mapping it and
+ * before any of its code runs. After it has unmapped an object it frees the object's handle, before
+ * its lock permits another mapping. These calls are recognized by their return address. They mark
+ * the end of rules that were made from an object's memory, also for objects that libc loads for
+ * itself.
  */
 #include "core.h"
 
@@ -27,10 +28,10 @@ typedef int find_object_fn(void *pc, struct dl_find_object *out);
 
 static struct {
     find_object_fn *find;
-    struct object
-        program; /* start and end: asked about it, libc tells a segment if there are gaps */
+    /* Extent of the whole program: _dl_find_object returns one segment if there are gaps. */
+    struct object program;
     const ElfW(Dyn) * dynamic;         /* the program's */
-    struct object object[OBJECTS_MAX]; /* where there is no such function */
+    struct object object[OBJECTS_MAX]; /* used if there is no such function */
     _Atomic uint32_t objects;
 } loader;
 
@@ -43,7 +44,7 @@ struct symbols {
     const uint32_t *hash; /* DT_GNU_HASH */
 };
 
-/* The loader relocates what a dynamic section points to in place, but not the vdso's. */
+/* The loader relocates addresses in dynamic sections in place, except in the vdso's. */
 static uintptr_t address_in(const struct symbols *s, ElfW(Addr) value)
 {
     return value < s->base ? s->base + value : value;
@@ -86,7 +87,7 @@ static uintptr_t find_symbol(const struct symbols *s, const char *name)
     }
 }
 
-/* ---- the list of objects, as debuggers find it ----------------------------------------------- */
+/* ---- the list of objects, as in a debugger (r_debug) ----------------------------------------- */
 
 static struct object extent_of(const ElfW(Phdr) * ph, size_t n, uintptr_t bias)
 {
@@ -135,7 +136,7 @@ static void find_code(uintptr_t base)
             loader_range = (struct loader_range){base + ph[i].p_vaddr, ph[i].p_memsz};
 }
 
-/* Only what was loaded with the program is in the list as yet, and nothing of that goes away. */
+/* The list contains only objects loaded with the program, and none of them is ever unloaded. */
 void loader_start(void)
 {
     find_program();
@@ -160,7 +161,7 @@ const void *loader_dynamic(uintptr_t *bias)
     return loader.dynamic;
 }
 
-/* ---- its objects ----------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -179,7 +180,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 
 void loader_constructed(void)
 {
-    if (!loader.find && os_has(OS_FIND_OBJECT)) { /* a program that debuggers cannot look into */
+    if (!loader.find && os_has(OS_FIND_OBJECT)) { /* a program without DT_DEBUG */
         void *f = dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
         memcpy(&loader.find, &f, sizeof f);
     }
@@ -187,7 +188,7 @@ void loader_constructed(void)
         return;
     os_mark_missing(OS_FIND_OBJECT);
     dl_iterate_phdr(note_object, NULL);
-    unwind_forget(0); /* what was outside of all objects is in one now */
+    unwind_forget(0); /* addresses outside of all objects may be inside of one now */
 }
 
 static bool find_noted(uintptr_t pc, struct object *out)
@@ -225,15 +226,18 @@ bool loader_find(uintptr_t pc, struct object *out)
 uintptr_t loader_symbol(const struct object *o, const char *name)
 {
     const struct link_map *map = o->handle;
-    if (!loader.find) /* then objects have no handle of the loader's */
+    if (!loader.find) /* then handles are not the loader's */
         return 0;
     struct symbols s = {.base = map->l_addr};
     return read_dynamic(map->l_ld, &s) ? find_symbol(&s, name) : 0;
 }
 
-/* ---- its calls ------------------------------------------------------------------------------- */
+/* ---- calls of the loader --------------------------------------------------------------------- */
 
-/* For a thread, too: what its thread-local storage is found by, unless it gets that of one that has ended. */
+/*
+ * The loader also allocates for a new thread (its dtv), unless libc reuses that of an ended thread.
+ * So this call also announces that a thread may start.
+ */
 void loader_allocates(void)
 {
     threads_announce();

@@ -1,14 +1,17 @@
 /*
- * map_buffer.c - the ranges that were mapped last: how they go into the map, and what becomes of their
- * copy.
+ * map_buffer.c - write buffer of the mapping table: flushes into the table, and the buffer's copy
+ * in the run file. Called with map.lock held.
  */
 #include "map_buffer.h"
 
-#define MAP_BUFFER_INDEX UINT32_MAX /* no leaf's */
+#define MAP_BUFFER_INDEX UINT32_MAX /* not a leaf's number */
 
 struct map_buffer map_buffer;
 
-/* In the copy they are twice for a while, and readers leave out one: better than not at all. */
+/*
+ * Until the end the copy holds the ranges twice, and readers drop one: better than a time without
+ * them.
+ */
 COLD void map_buffer_flush(void)
 {
     uint32_t were = map_buffer.present;
@@ -24,7 +27,7 @@ COLD void map_buffer_flush(void)
     map_buffer.bytes = 0;
 }
 
-/* The places that the map's ranges have come from are empty behind it. */
+/* Take a segment for the copy. Its slots start empty. */
 COLD struct segment *map_buffer_take_copy(void)
 {
     struct segment *s = segment_take(SEGMENT_MAPPINGS, MAP_BUFFER_REGIONS,
@@ -50,7 +53,7 @@ void map_buffer_copy_again(void)
         ((struct map_region *)segment_items(s))[i] =
             map_buffer.present >> i & 1 ? map_buffer.region[i] : none;
     copy_end(s, epoch);
-    segment_publish(s); /* it may have been on its way */
+    segment_publish(s); /* its publication may have been interrupted */
 }
 
 void map_buffer_clear(void)

@@ -1,15 +1,14 @@
 /*
- * map_buffer.h - what was mapped last: the part of it that calls make in line.
+ * map_buffer.h - write buffer of the mapping table: the part that calls execute in line.
  *
- * Much of what is mapped is unmapped soon: then it never goes into the map.  The few last ones lie
- * side by side, and have a segment of their own in the run file, a place for each; they go on into
- * the map together, when there is one too many, or when somebody wants to know more than whether
- * one of them is just this range.
+ * Many ranges are unmapped soon after they were mapped; these never enter the table. The buffer
+ * holds the last few ranges. Each has a slot in a segment of the run file. All are flushed into the
+ * table together, when the buffer is full, or when a caller needs more than an exact match.
  *
- * Each lies where nothing else does, neither in the map nor among them, so the order in which they go on
- * does not matter, and nothing of the map comes to light when one is unmapped.  (What the map has
- * there has gone, and nobody knew: of several mappings that mremap was to move, say, and did not
- * all.)
+ * A range in the buffer overlaps no other, neither in the table nor in the buffer. So the order of
+ * the flush does not matter, and removing one uncovers nothing in the table. (If the table has a
+ * range there, that was unmapped unseen: for example by an mremap that moved only some of several
+ * mappings.)
  */
 #ifndef MAP_BUFFER_H
 #define MAP_BUFFER_H
@@ -21,17 +20,17 @@
 
 extern HIDDEN struct map_buffer {
     alignas(64) uint64_t start[MAP_BUFFER_REGIONS],
-        end[MAP_BUFFER_REGIONS]; /* in one line; 0: there is none in this place */
+        end[MAP_BUFFER_REGIONS]; /* in one cache line; 0: the slot is empty */
     uint64_t bytes;
-    uint32_t present; /* bit n: there is one in place n */
+    uint32_t present; /* bit n: slot n is used */
     struct segment *copy;
     struct map_region region[MAP_BUFFER_REGIONS];
 } map_buffer;
 
-void map_buffer_flush(void); /* they go into the map */
-void map_buffer_copy_again(
-    void);                   /* as they are now: into the copy, or a new one where it is NULL */
-void map_buffer_clear(void); /* there are none; the copy stays */
+void map_buffer_flush(void); /* flush all ranges into the table */
+/* Write all ranges into the copy, or into a new one if it is NULL. */
+void map_buffer_copy_again(void);
+void map_buffer_clear(void);                /* remove all ranges; the copy stays */
 struct segment *map_buffer_take_copy(void); /* NULL: there is no room */
 
 ALWAYS_INLINE void map_note_bytes(void)
@@ -43,7 +42,7 @@ ALWAYS_INLINE void map_note_bytes(void)
         atomic_store_explicit(&sum->peak_bytes, bytes, memory_order_relaxed);
 }
 
-/* What stands in the copy from now on: nothing, if it is that. */
+/* Write a slot of the copy; r == NULL: the slot becomes empty. */
 ALWAYS_INLINE void map_buffer_write(uint32_t slot_index, const struct map_region *r)
 {
     struct segment *s = likely(map_buffer.copy) ? map_buffer.copy : map_buffer_take_copy();
@@ -65,7 +64,7 @@ ALWAYS_INLINE bool map_buffer_is_in(uint32_t i, uint64_t start, uint64_t end)
 
 static_assert(MAP_BUFFER_REGIONS == 4, "asked one after the other, without a loop");
 
-/* false: something lies there, as far as is known. */
+/* false: it overlaps a range that is known. */
 ALWAYS_INLINE bool map_buffer_add(const struct map_region *r)
 {
     uint64_t start = r->start, end = r->end;
@@ -91,7 +90,7 @@ ALWAYS_INLINE void map_buffer_drop(uint32_t slot_index)
     map_buffer.start[slot_index] = map_buffer.end[slot_index] = 0;
 }
 
-/* false: none is just this. */
+/* Take out the range with exactly these bounds; false: there is none. */
 ALWAYS_INLINE bool map_buffer_take(uint64_t start, uint64_t end, struct map_region *out)
 {
     for (uint32_t i = 0; i < MAP_BUFFER_REGIONS; i++) {

@@ -1,28 +1,32 @@
 /*
- * mapped.c - what is mapped, and whose call mapped it: shadow's map of ranges, fed by the calls that
- * events stands in front of, and a copy of it in the run file.
+ * mapped.c - the mapping table: which ranges are mapped, and which calls mapped them. It is a map
+ * of ranges (shadow/maps.c), updated by the calls that events intercept. A copy is in the run file.
  *
- *      first call                each call                        check, end, request
- *      /proc/self/maps           what goes is taken out before,   /proc/self/maps
- *      -> EXISTED                what comes is put in after it    -> BEHIND, or it is no more there
+ *      first call                each call                         check, end, request
+ *      /proc/self/maps           before it: take out old ranges,   /proc/self/maps
+ *      -> EXISTED                after it: put in new ones         -> UNSEEN, or removed
  *
- * What goes has to be out before the call is made: another thread may be given the place before this one
- * comes back.  It is kept with the call, which may fail (then it is put back) or move it.
+ * Old ranges are taken out before the call: the kernel may give their addresses to another thread
+ * before this call returns. They are kept in struct mapped_call, since the call may fail (then they
+ * are put back) or move them.
  *
- * The kernel's calls never wait for another thread of the program's, and collectors count on that: they stop
- * threads wherever they are, in a handler, and map while those stand.  So nobody waits here for
- * long, either: a call that cannot have the map in time goes unseen, as one does that a handler
- * makes in the midst of ours.
+ * The kernel's calls never wait for another thread of the program. Garbage collectors rely on that:
+ * they stop threads at any point, in a signal handler, and map memory meanwhile. So the wait for
+ * the lock is bounded here (LOCK_WAIT_NS). A call that does not get the lock in time is not
+ * recorded, and neither is one by a handler that interrupted the runtime.
  *
- * A process that makes none of these calls has no map, and pays nothing for it.  The copy is written leaf
- * by leaf, behind each change; a forked child has its parent's map in its memory, and copies it anew when it
- * first changes it.
+ * A process that makes none of these calls has no table and no cost. The copy is written leaf by
+ * leaf after each change. A forked child inherits the table in its memory, and copies it anew at
+ * its first change.
+ *
+ * map.lock (RANK_MAPS) protects the table, the write buffer and the copy. It is taken inside a
+ * section.
  */
 #include "map_buffer.h"
 
 #include <sys/mman.h>
 
-#define LOCK_WAIT_NS 100000000u /* with who holds the lock */
+#define LOCK_WAIT_NS 100000000u /* longest wait while no thread releases the lock */
 
 struct map map = {.lock = LOCK_INIT(RANK_MAPS)};
 
@@ -48,7 +52,7 @@ ALWAYS_INLINE void note_surroundings(struct mapped_call *c, uint64_t start, uint
     c->old |= call <= map.born_calls || threads_announcements() != map.born;
 }
 
-/* What c is about to take: kept, so far as there is room, and what is said of it. */
+/* Save the ranges of [start, end), up to MAPPED_KEPT of them, and describe them in *c. */
 static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     const struct map_region *r;
@@ -65,7 +69,7 @@ static void keep(struct mapped_call *c, uint64_t start, uint64_t end)
     c->whole &= at >= end;
 }
 
-/* Mostly it is what one call has mapped, and often one of the last. */
+/* The common case is the range of one call, often one of the last. */
 ALWAYS_INLINE void take(struct mapped_call *c, uint64_t start, uint64_t end)
 {
     struct map_region *first = &c->kept[0];
@@ -118,7 +122,7 @@ static COLD bool lock_map_slow(bool taken)
     return true;
 }
 
-/* Inside a section.  false: it cannot be had now. */
+/* Inside a section. false: the lock is not available now. */
 ALWAYS_INLINE bool lock_map(void)
 {
     bool taken = !atomic_load_explicit(&map.has_timed_out, memory_order_relaxed) &&
@@ -157,7 +161,10 @@ void map_exit(struct section *s)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Of one in the midst of another - a handler's - only the other is noted, which goes on behind it. */
+/*
+ * A call within another one (made by a handler) is only counted. maps_inside stays that of the
+ * outer call, which ends later.
+ */
 static COLD void begin_inside(struct thread *t)
 {
     if (!t->is_fallback) {
@@ -174,7 +181,9 @@ COLD void mapped_end_inside(struct thread *t)
         atomic_fetch_sub(&t->maps_inside, MAPS_SHARED_ONE);
 }
 
-/* In its section.  What the kernel then does is behind it: pairs with calls_in_progress. */
+/*
+ * Inside the call's section. The kernel changes its list after this: pairs with calls_in_progress.
+ */
 ALWAYS_INLINE void begin_call(struct mapped_call *c, struct thread *t)
 {
     c->t = t;
@@ -193,7 +202,7 @@ void mapped_nonlocal_exit(const struct jump *j)
         atomic_store_explicit(&self->maps_inside, 0, memory_order_release);
 }
 
-/* Begins the call, in a section that stays; false: it does not begin. */
+/* Begin the call, in a section that stays entered; false: it has not begun. */
 ALWAYS_INLINE bool open_call(struct mapped_call *c, struct section *s)
 {
     if (c->tried)
@@ -208,7 +217,7 @@ ALWAYS_INLINE bool open_call(struct mapped_call *c, struct section *s)
     return true;
 }
 
-/* There is no map to speak of. */
+/* No table could be made: record nothing. */
 static void give_up(struct mapped_call *c)
 {
     mapped_end(c);
@@ -298,13 +307,13 @@ static COLD void new_timed(struct mapped_call *c, struct map_region *r)
     cost_end(call);
 }
 
-/* The stack is taken before the lock: it may need the depot's. */
+/* Take the stack before the lock: that may take the depot's lock, of the same rank. */
 void mapped_new(struct mapped_call *c, struct map_region *r)
 {
     struct section s;
     if (!c->t || r->start >= r->end)
         return;
-    if (self && cost_is_sampled_of(c->t)) { /* one in limbo times nothing */
+    if (self && cost_is_sampled_of(c->t)) { /* the fallback thread times nothing */
         new_timed(c, r);
         return;
     }
@@ -312,8 +321,8 @@ void mapped_new(struct mapped_call *c, struct map_region *r)
         return;
     r->stack = c->at ? stack_put(s.t, c->at) : 0;
     if (likely(lock_map())) {
-        bool crowded = map.maps.leaves >
-                       map.maps.room / 2; /* from then on neighbours of one stack become one */
+        /* When the table is half full, adjacent ranges of one stack merge: they get no numbers. */
+        bool crowded = map.maps.leaves > map.maps.room / 2;
         if (unlikely(threads_announcements() != map.born)) {
             map.born = threads_announcements();
             map.born_calls = map.calls;
@@ -364,7 +373,7 @@ void mapped_unchanged(struct mapped_call *c, uint64_t start, uint64_t end)
     map_exit(&s);
 }
 
-/* A piece of what was at the old place; the last one grows. */
+/* Put a piece of the old range at its new address; the last piece grows. */
 static void put_moved(const struct mapped_move *m, struct map_region r)
 {
     if (m->keeps)
@@ -378,8 +387,8 @@ static void put_moved(const struct mapped_move *m, struct map_region r)
 }
 
 /*
- * Where the old place has a hole what was at the new one stays (kernels that move several mappings at
- * once): so that is put back first.
+ * If the old range has a hole, the mapping at its new address stays (kernels that move several
+ * mappings at once). So the ranges saved from the new address are put back first.
  */
 void mapped_moved(struct mapped_call *c, const struct mapped_move *m)
 {

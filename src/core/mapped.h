@@ -1,5 +1,5 @@
 /*
- * mapped.h - what is mapped, and by whom; what is not to be unmapped; what the heap gives back.
+ * mapped.h - the mapping table, checks of unmaps, notices of heap memory, statistics of events=all.
  */
 #ifndef MAPPED_H
 #define MAPPED_H
@@ -8,35 +8,41 @@
 #include "pool.h"
 #include "unwinder.h"
 
-/* ---- mapped*.c: what is mapped, and by whom -------------------------------------------------- */
+/* ---- mapped*.c: the mapping table ------------------------------------------------------------ */
 
 #define MAPPED_KEPT 8u
 
-/* A call on its way; on the caller's stack. */
+/* A call in progress that may change mappings; on the caller's stack. */
 struct mapped_call {
-    const struct entry
-        *at;          /* where the program made it, while it is made; NULL: it changes nothing */
-    struct thread *t; /* that makes it, from its beginning on; NULL: nothing is done */
-    bool tried;  /* to begin; where it interrupted us that fails, and a comparison will find out */
-    bool more;   /* than there is room for went */
-    bool unmaps; /* it is to be counted as one that does, when it takes; and: it was */
+    /* Where the program made the call, while it executes; NULL: it changes nothing. */
+    const struct entry *at;
+    struct thread *t; /* the calling thread, from mapped_begin on; NULL: nothing is recorded */
+    /*
+     * mapped_begin was tried. In a handler that interrupted us it fails, and a comparison will find
+     * the changes.
+     */
+    bool tried;
+    bool more; /* more ranges were taken out than `kept` has room for */
+    /* unmaps: count the call as an unmap when it takes ranges out. counted: that was done. */
+    bool unmaps;
     bool counted;
-    bool whole; /* all that it takes was in the map, as far as is known */
-    bool old;   /* that may be the stack of a thread: there was none since when it was mapped */
+    bool whole; /* all that it takes out was in the table */
+    bool old;   /* a thread may have begun since it was mapped, so it may be a stack */
     uint32_t count;
-    uint64_t around, around_end;         /* what the first of it was a part of */
-    struct map_region kept[MAPPED_KEPT]; /* what it takes away */
+    uint64_t around, around_end;         /* the whole range that kept[0] was a part of */
+    struct map_region kept[MAPPED_KEPT]; /* ranges that the call removes */
 };
 
-/* What mremap moves; `keeps`: the old place stays mapped. */
+/* A move by mremap; `keeps`: the old range stays mapped. */
 struct mapped_move {
     uint64_t from, from_end, to, to_end;
     bool keeps;
 };
 
 /*
- * Around each call that changes what is mapped: at, begin or take before it is made, one of new to protected
- * after it, end.  All take whole pages; nothing is done for an empty range.  errno stays as it is.
+ * Around each call that changes mappings. Before it: mapped_at, then mapped_begin or mapped_take.
+ * After it: one of mapped_new to mapped_protected, then mapped_end. Ranges are whole pages; empty
+ * ones are ignored. errno is preserved.
  */
 ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
 {
@@ -50,8 +56,8 @@ ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
 void mapped_begin_slow(struct mapped_call *c);
 
 /*
- * Before the kernel does anything.  Who only counts for himself needs no section; and where a
- * thread has begun one before there is a map.
+ * Call before the system call. A thread that only writes its own counters needs no section, and if
+ * it has begun a call before, the table exists.
  */
 ALWAYS_INLINE void mapped_begin(struct mapped_call *c)
 {
@@ -69,7 +75,7 @@ ALWAYS_INLINE void mapped_begin(struct mapped_call *c)
     thread_count(&t->maps_begun);
 }
 
-/* The same, and takes out what is about to go. */
+/* The same, and take out the ranges that the call will remove. */
 void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end);
 void mapped_end_inside(struct thread *t);
 
@@ -86,43 +92,47 @@ ALWAYS_INLINE void mapped_end(struct mapped_call *c)
                           memory_order_release); /* pairs with calls_in_progress */
 }
 
-/* Of [start, end) the pieces that shmdt(at) detaches; the first is one of them. */
+/* Take out the pieces of [start, end) that shmdt(at) detaches; the first range is one of them. */
 void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end, uint64_t at);
-/* Where, and what it is: the rest of *what is filled in here. */
+/*
+ * Record a new range. The caller sets its bounds and attributes, this function the other fields of
+ * *what.
+ */
 void mapped_new(struct mapped_call *c, struct map_region *what);
-/* The same of what libc or the loader have mapped for themselves: nobody's call. */
+/* The same for a range that libc or the loader mapped for itself, without a call of the program. */
 void mapped_new_of_libc(struct mapped_call *c, struct map_region *what);
-/* Something was unmapped, or it was to be (c->unmaps, when it took), and was not. */
+/* The call has unmapped something (gone), or has failed after it was counted as an unmap. */
 void mapped_unmapped(struct mapped_call *c, bool gone);
-/* What was taken of this range is there as it was. */
+/* The ranges taken out of [start, end) are still mapped: put them back. */
 void mapped_unchanged(struct mapped_call *c, uint64_t start, uint64_t end);
 void mapped_moved(struct mapped_call *c, const struct mapped_move *m);
-/* The kernel is to be asked what became of it. */
+/* Replace the range by the kernel's present state. */
 void mapped_query_kernel(struct mapped_call *c, uint64_t start, uint64_t end);
-/* From `start` to the first hole. */
+/* Set the protection from `start` to the first hole. */
 void mapped_protected(struct mapped_call *c, uint64_t start, uint64_t end, int protection);
-/* The range around an address. */
+/* Find the range around an address. */
 bool mapped_find(uint64_t at, struct map_region *out);
 /*
- * Compares with what the kernel has, and mends: how many differences there were.  -errno: it cannot be
- * asked; -EAGAIN: other threads were at it, so not all is certain.
+ * Compare the table with the kernel's list, correct it, and return the number of differences.
+ * -errno: the list cannot be read. -EAGAIN: other threads were changing mappings, so the result is
+ * not certain.
  */
 long mapped_compare(void);
-/* The same at the end, after which what is mapped is told. */
+/* The same at the end, before the mappings are reported. */
 void mapped_finish(void);
 void mapped_after_fork(void);
-void mapped_abandon(
-    void); /* a jump has left the section of this thread: before its locks are dropped */
-uint64_t mapped_bytes(void); /* by calls, that are mapped still */
-void mapped_nonlocal_exit(
-    const struct jump *j);          /* out of the calls of this thread, whose ends will not come */
-bool mapped_live(uint64_t *ranges); /* how many that is; false: it cannot be looked at now */
+/* A jump has left this thread's section: call before its locks are dropped. */
+void mapped_abandon(void);
+uint64_t mapped_bytes(void); /* that calls have mapped and that are still mapped */
+/* A jump leaves calls of this thread, which will not end. */
+void mapped_nonlocal_exit(const struct jump *j);
+bool mapped_live(uint64_t *ranges); /* *ranges: mapped by calls; false: not available now */
 
-/* ---- unmap.c: what is not to be unmapped ----------------------------------------------------- */
+/* ---- unmap.c: invalid unmaps ----------------------------------------------------------------- */
 
 /*
- * Tells it, when [start, end), which c has taken, is about to be.  true: some of it is ours, and is
- * to stay.
+ * [start, end), which c has taken out, is about to be unmapped: report an error if it must not be.
+ * true: some of it is the runtime's, and must stay mapped.
  */
 bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end);
 
@@ -132,7 +142,7 @@ ALWAYS_INLINE bool unmap_is_heap(uintptr_t start, uintptr_t end)
            end > heap.base;
 }
 
-/* Else it is all in the map, and nobody else's. */
+/* false: all of it is in the table, and is not the runtime's. */
 ALWAYS_INLINE bool unmap_is_special(const struct mapped_call *c, uintptr_t start, uintptr_t end)
 {
     return !c->whole || c->old || unmap_is_heap(start, end);
@@ -147,8 +157,7 @@ bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start, uin
                   bool over);
 
 /*
- * The same of [start, end), which is about to be mapped over or moved by this call.  true: that is
- * not to be made.
+ * [start, end) is about to be mapped over, or moved, by this call. true: the call must be refused.
  */
 ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintptr_t start,
                                  uintptr_t end, bool over)
@@ -159,46 +168,51 @@ ALWAYS_INLINE bool unmap_refuses(const struct mapped_call *c, uint32_t op, uintp
 
 /* ---- notice.c -------------------------------------------------------------------------------- */
 
-/* Of the heap: these pages are about to go back to the kernel, and: these have come. */
+/*
+ * Callbacks for heap memory: before pages return to the kernel, and after new ones became usable.
+ */
 struct notice_callbacks {
     void (*releasing)(void *at, size_t bytes);
     void (*became_usable)(void *at, size_t bytes);
-    /* discards by this madvise: ours, or the next one */
+    /* Discard the pages by this madvise: ours, or the next definition. */
     int (*discard)(int (*by)(void *, size_t, int), void *at, size_t bytes);
 };
-void notice_start(const struct notice_callbacks
-                      *to); /* once: before anybody listens, from our constructor at last */
+/* Call once: before the first listener, at the latest in our constructor. */
+void notice_start(const struct notice_callbacks *to);
 /*
- * What there is of the heap, in bytes from its beginning: who listens already is told of all that
- * comes later.
+ * Usable bytes from the start of the heap. Later ones are notified to listeners that exist before
+ * this call.
  */
 uint64_t notice_existing(void);
-/* Behind a section: tells of what is due, and does it. */
+/* Call after a section: deliver pending notices, and release the memory. */
 void notice_deliver(void);
 
-/* ---- dispatched.c: what came of events=all --------------------------------------------------- */
+/* ---- dispatched.c: statistics of events=all -------------------------------------------------- */
 
 struct dispatched {
-    _Atomic uint64_t calls; /* of this process, or its thread's parent before the fork was seen */
-    _Atomic uint64_t
-        reported; /* of them, those that change what is mapped and came by no function of ours */
-    _Atomic uint64_t uncovered; /* threads that go on without */
+    _Atomic uint64_t calls; /* of this process; also of its parent, until the fork is detected */
+    /* Of these, calls that change mappings and came through no function of ours. */
+    _Atomic uint64_t reported;
+    _Atomic uint64_t uncovered; /* threads that run without dispatch */
 };
 
 extern HIDDEN struct dispatched *dispatched;
 
 struct dispatched_record {
-    bool is_requested; /* for events=all */
+    bool is_requested; /* events=all is set */
     int error;
     uint32_t call_ns, measured;
 };
 
 struct dispatched_record dispatched_state(void);
-void dispatched_start(void); /* before there are any */
-/* err: there is none, and why; else what a call costs more, as `measured` calls have shown. */
+void dispatched_start(void); /* before any are counted */
+/*
+ * err: why there is no dispatch, or 0. ns: the additional cost of a call, as `measured` calls have
+ * shown.
+ */
 void dispatched_begin(int err, uint32_t ns, uint32_t measured);
 void dispatched_count_reported(void);
-void dispatched_write(void); /* writes down how many there were */
+void dispatched_write(void); /* copy the counters to the run file */
 void dispatched_after_fork(void);
 
 #endif

@@ -238,7 +238,7 @@ void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at)
     section_end(&s);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 struct track_totals track_totals(void)
 {

@@ -97,7 +97,7 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
-/* ---- client_blocks.c: blocks that the program makes itself --------------------------------------- */
+/* ---- client_blocks.c: blocks that the program makes itself ----------------------------------- */
 
 /* false: see client_block_put; or in a handler that interrupted us, as all of these. */
 bool client_malloc(const void *p, uint64_t bytes, const struct entry *at);
