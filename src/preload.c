@@ -1,8 +1,8 @@
 /*
- * preload.c - the composition root: gives core what rooms above it know, and starts them.
+ * preload.c - the composition root: gives core the hooks of rooms above it, and starts all rooms.
  *
- * A program that links our library but whose loader ran other constructors first loses nothing:
- * start-up happened at its first allocation.
+ * If the loader runs other constructors first, nothing is lost: start-up happens at the first
+ * allocation.
  */
 #include "counters.h"
 #include "events.h"
@@ -29,7 +29,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     (void)argv;
     core_constructed(envp);
     cxx_look_for_replacements();
-    __register_atfork(NULL, NULL, NULL, NULL); /* brings our handlers with it */
+    __register_atfork(NULL, NULL, NULL, NULL); /* our wrapper registers our handlers too */
     finish_start();
     srcu_constructed();
     nonlocal_exit_start(discard_frames);

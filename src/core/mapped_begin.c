@@ -1,20 +1,20 @@
 /*
- * mapped_begin.c - where the map of what is mapped comes from: at first from the kernel, in a
- * forked child from its parent; and from its own copy, when a handler's siglongjmp has left it half
- * changed.
+ * mapped_begin.c - how the mapping table is made: at first from the kernel's list, in a forked
+ * child from its parent's table, and after a siglongjmp out of a change from its own copy.
  *
- * The copy is written leaf by leaf, behind each change, and it is noted while that goes on.  So if
- * it does not, the copy is what was known before the change that was left, and becomes a new map;
- * and if it does, that change was through, and the map is good.  What the call that was left has
- * mapped, or not yet unmapped, is found later, by a comparison with the kernel's, and is nobody's.
- * Where some of the copy had no room the map comes from the kernel again.
+ * The copy is written leaf by leaf after each change, and map.copying is set meanwhile. If a change
+ * is abandoned while it is not set, the copy is the state before that change, and a new table is
+ * made from it. If it is set, the change was complete, and the table is valid. Ranges that the
+ * abandoned call has mapped, or not yet unmapped, are found later by a comparison with the kernel's
+ * list, without their caller. If part of the copy had no room, the table is made from the kernel's
+ * list again.
  */
 #include "map_buffer.h"
 
-#define REGIONS_MOST 65536u /* as many as Linux allows, if nobody tells it otherwise */
+#define REGIONS_MOST 65536u /* Linux's default limit of mappings */
 #define REGIONS_LEAST 1024u
 
-/* Storage, and behind it room for what becomes of the leaves' copies. */
+/* Map storage for the table, and after it the array of the leaves' copies. */
 static bool make_room(uint32_t regions)
 {
     size_t bytes = align_up(maps_bytes(regions), PAGE_BYTES);
@@ -39,7 +39,7 @@ static void begin_first(void)
     uint32_t regions = REGIONS_MOST;
     while (!map.copy && !make_room(regions) && regions > REGIONS_LEAST)
         regions /= 8;
-    map_copy_none(); /* the room for it was made before: a parent's */
+    map_copy_none(); /* the array may be a parent's */
     clear();
     map_buffer.copy = NULL;
     map_take_sum(0);
@@ -64,7 +64,7 @@ static void put_copied(struct segment *s)
             map_put(&r[i]);
 }
 
-/* Of the last ones some may have gone into the map already. */
+/* Some ranges of the write buffer may already be in the table. */
 static void rebuild(void)
 {
     if (!is_copy_being_written()) {
@@ -98,14 +98,14 @@ void map_begin_again(void)
     map_copy_none();
     map_buffer.copy = NULL;
     map_take_sum(map.sum->flags & ~MAP_SUM_COMPARED);
-    map.image =
-        image()->image; /* from now on nothing of the parent's would be written when this is left */
+    /* From here on, if this function is abandoned, a rebuild writes nothing of the parent's. */
+    map.image = image()->image;
     map_note_bytes();
     map_copy_all();
     map_buffer_copy_again();
 }
 
-/* It was being changed, and is made anew. */
+/* The table was being changed: make it anew. */
 static void forget(void)
 {
     atomic_store(&map.ready, false);
@@ -121,7 +121,7 @@ void mapped_abandon(void)
 void mapped_after_fork(void)
 {
     if (atomic_load(&map.lock.word))
-        forget(); /* by somebody of the parent's */
+        forget(); /* a thread of the parent held it */
     map.copied = false;
     lock_reset(&map.lock);
     atomic_store(&map.has_timed_out, false);

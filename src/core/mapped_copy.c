@@ -1,14 +1,15 @@
 /*
- * mapped_copy.c - the copy of the map of what is mapped, in the run file: each leaf a segment, written behind
- * each change, so that it outlives a process that is killed.
+ * mapped_copy.c - the copy of the mapping table in the run file: one segment for each leaf, written
+ * after each change, so that it outlives a process that is killed. Each segment is a seqlock: its
+ * epoch is odd while it is written.
  */
 #include "mapped_priv.h"
 
 #include <string.h>
 
-static struct map_sum unrecorded; /* where the run file has no room */
+static struct map_sum unrecorded; /* used if the run file has no room */
 
-/* NULL: it is in use no more, or there is no room. */
+/* NULL: the leaf is no longer in use, or there is no room. */
 static struct segment *copy_of(uint32_t number, uint32_t *slots_mask)
 {
     struct segment *s = map.copy[number];
@@ -18,8 +19,8 @@ static struct segment *copy_of(uint32_t number, uint32_t *slots_mask)
     map.partial |= !s;
     if (!s)
         return NULL;
-    atomic_store_explicit(&s->count, MAP_LEAF_REGIONS,
-                          memory_order_relaxed); /* of which many are empty */
+    /* Many of the slots are empty. */
+    atomic_store_explicit(&s->count, MAP_LEAF_REGIONS, memory_order_relaxed);
     *slots_mask = UINT32_MAX;
     return s;
 }
@@ -49,7 +50,7 @@ static void copy_leaf(uint32_t number, uint32_t slots_mask)
     segment_publish(s);
 }
 
-/* For a handler of this thread's, which may leave it at any instruction. */
+/* Fences for a signal handler of this thread, which may leave by siglongjmp at any instruction. */
 static void set_copying(bool copying)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -82,11 +83,11 @@ void map_copy_all(void)
     set_copying(false);
 }
 
-/* Those that no leaf needs now hold nothing. */
+/* Segments that no leaf needs now become empty. */
 void map_copy_rebuild(void)
 {
     set_copying(true);
-    maps_forget_changes(&map.maps); /* one may have been taken, and not copied */
+    maps_forget_changes(&map.maps); /* a change may have been taken, but not copied */
     for (uint32_t i = 0; i < map.maps.made || i < map.copies; i++) {
         struct segment *s = map.copy[i];
         if (i < map.maps.made)
@@ -97,7 +98,7 @@ void map_copy_rebuild(void)
             copy_end(s, epoch);
         }
         if (s)
-            segment_publish(s); /* it may have been on its way */
+            segment_publish(s); /* its publication may have been interrupted */
     }
     set_copying(false);
 }

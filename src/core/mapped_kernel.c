@@ -1,9 +1,10 @@
 /*
- * mapped_kernel.c - the map of what is mapped, compared with what the kernel has, and mended.
+ * mapped_kernel.c - compare the mapping table with the kernel's list (/proc/self/maps), and correct
+ * it.
  *
- * libc and the loader map for themselves where nobody sees it, and anybody may by raw system calls: so
- * the map is compared with what the kernel has whenever it is to be relied on.  What is more there than
- * in the map may be on its way into it, by a call that is being made: then nothing is said.
+ * libc and the loader map memory for themselves, unseen, and any code may use raw system calls. So
+ * the table is compared with the kernel's list whenever it must be right. An additional range in
+ * that list may be on its way into the table, by a call in progress. Then no difference is counted.
  */
 #include "mapped_priv.h"
 
@@ -11,19 +12,20 @@
 
 struct comparison {
     uint64_t start, end;
-    enum map_origin origin; /* of what is more there */
+    enum map_origin origin; /* of additional ranges */
     bool counts;
-    bool unsure;    /* there is more: it may be on its way */
-    uint64_t begun; /* calls_in_progress, when it was asked */
+    bool unsure;    /* there was a difference that a call in progress may explain */
+    uint64_t begun; /* calls_in_progress, before the list was read */
     uint64_t differences;
-    uintptr_t object;   /* that was counted last */
-    uint64_t guard_end; /* of the last range without rights */
+    uintptr_t object;   /* the object that was counted last */
+    uint64_t guard_end; /* of the last range, if it has no access rights */
 };
 
 /*
- * How many calls have begun, + 1; 0: one is being made, and the kernel may have what the map has
- * not.  Who is seen outside of one and has begun none since is outside still.  (What a call did to
- * the kernel's list was done behind its beginning: who sees it there sees that it has begun.)
+ * Return the number of calls begun by all threads, + 1; 0: one is in progress, and the kernel may
+ * have ranges that the table lacks. A thread that was seen outside of calls, and has begun none
+ * since, is still outside. (A call changes the kernel's list after it began, so a reader of that
+ * change also sees that it began.)
  */
 static uint64_t calls_in_progress(void)
 {
@@ -31,8 +33,8 @@ static uint64_t calls_in_progress(void)
     for (struct thread *t = threads_first(); t; t = t->next) {
         uint64_t begun = atomic_load_explicit(&t->maps_begun, memory_order_acquire);
         uintptr_t inside =
-            atomic_load_explicit(&t->maps_inside, memory_order_acquire); /* with mapped_end */
-        if (inside & ~(uintptr_t)MAPS_SHARED && t->tid) /* else it has left one for good */
+            atomic_load_explicit(&t->maps_inside, memory_order_acquire); /* pairs with mapped_end */
+        if (inside & ~(uintptr_t)MAPS_SHARED && t->tid) /* no tid: the thread ended within a call */
             return 0;
         all += begun;
     }
@@ -54,7 +56,10 @@ static void count_difference(struct comparison *c, _Atomic uint64_t *counter)
     map_count(counter, 1);
 }
 
-/* By whom?  A stack that libc makes is two ranges, a guard and what it guards. */
+/*
+ * Attribute an additional range to an object, a stack, or others. A stack made by libc is two
+ * ranges: a guard, and the stack.
+ */
 static void count_extra(struct comparison *c, const struct map_region *r)
 {
     struct object o;
@@ -75,7 +80,7 @@ static void count_extra(struct comparison *c, const struct map_region *r)
     c->guard_end = r->protection ? 0 : r->end;
 }
 
-/* It is not in the map. */
+/* The kernel has a range that the table lacks. */
 static void find_more(struct comparison *c, const struct map_region *kernels)
 {
     if (!is_certain(c))
@@ -84,7 +89,10 @@ static void find_more(struct comparison *c, const struct map_region *kernels)
     map_put(kernels);
 }
 
-/* Both have something there.  What nobody has looked at yet is what the kernel says that it is. */
+/*
+ * Both have a range. Fields that were never read from the kernel (MAP_FILE_UNKNOWN) take its
+ * values.
+ */
 static void find_both(struct comparison *c, const struct map_region *kernels,
                       const struct map_region *ours)
 {
@@ -138,7 +146,10 @@ static void look_at(struct comparison *c, const struct map_region *kernels)
     }
 }
 
-/* What shared memory has for a name differs from what /dev/zero has, which is anonymous but for its name. */
+/*
+ * A private mapping of /dev/zero is anonymous, although it has an inode. A shared one is shared
+ * memory, with an inode of its own.
+ */
 static struct map_region region_of_mapping(const struct comparison *c, const struct mapping *m)
 {
     bool file =
@@ -156,7 +167,10 @@ static struct map_region region_of_mapping(const struct comparison *c, const str
     };
 }
 
-/* The pieces of a mapping that are none of ours; *at: so far it was looked. */
+/*
+ * Compare the pieces of a mapping that are not the runtime's; *at: the end of what has been
+ * compared.
+ */
 static void compare_mapping(struct comparison *c, const struct mapping *m, uint64_t *at)
 {
     struct map_region whole = region_of_mapping(c, m), piece;
@@ -173,7 +187,7 @@ static void compare_mapping(struct comparison *c, const struct mapping *m, uint6
     }
 }
 
-/* Main's stack grows by itself, and is not looked at. */
+/* The kernel grows main's stack without a call, so it is not compared. */
 static bool is_looked_at(const struct mapping *m)
 {
     return m->start < ADDRESSES_END && !text_equal(m->path, "[stack]");

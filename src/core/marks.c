@@ -1,13 +1,14 @@
 /*
- * marks.c - how much there was at each mark that the program made: a record in the run file, for reports over
- * time.  Marks are few, 255 in all; the segment for them is taken at the first.
+ * marks.c - marks (checkpoints) that the program sets. Each writes a record of the memory then in
+ * use into the run file, for reports over time. There are at most 255 marks; their segment is taken
+ * at the first one. marks.lock (RANK_ANNOTATIONS) protects the segment.
  */
 #include "core.h"
 
 static struct {
     struct lock lock;
     struct segment *segment;
-    uint32_t image; /* whose it is: a forked child has one of its own */
+    uint32_t image; /* the image that it belongs to: a forked child takes its own */
 } marks = {.lock = LOCK_INIT(RANK_ANNOTATIONS)};
 
 static struct segment *segment(void)
@@ -29,7 +30,7 @@ static void add(const struct mark_record *m)
         return;
     ((struct mark_record *)segment_items(s))[count] = *m;
     atomic_store_explicit(&s->count, count + 1,
-                          memory_order_release); /* readers outside: all of it */
+                          memory_order_release); /* publishes the whole record */
 }
 
 bool marks_next(void)

@@ -1,6 +1,6 @@
 /*
- * next.c - the definitions that ours stand in front of, looked up once while libc is at ease:
- * vfork children and handlers cannot ask the loader.
+ * next.c - the next definitions of functions that the runtime interposes, looked up once while libc
+ * is in a consistent state. vfork children and signal handlers must not call the loader.
  */
 #include "core.h"
 
@@ -16,8 +16,8 @@ static void look_up(void *slot, const char *name)
 }
 
 /*
- * Of a sanitizer's runtime, its start is always there.  Asked by a weak reference: dlsym would leave its
- * complaint for the program's dlerror.
+ * Each sanitizer runtime has one of these start functions. Weak references test for them: dlsym
+ * would leave an error message for the program's dlerror.
  */
 extern void __lsan_init(void) __attribute__((weak));
 extern void __asan_init(void) __attribute__((weak));

@@ -1,5 +1,6 @@
 /*
- * next.h - the functions behind ours, as the loader would have found them without us (next.c).
+ * next.h - the next definitions of interposed functions, as the loader would have found them
+ * without us (next.c).
  */
 #ifndef NEXT_H
 #define NEXT_H
@@ -20,7 +21,7 @@ struct next {
     int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
                         const posix_spawnattr_t *, char *const[], char *const[]);
     int (*system)(const char *);
-    void *(*popen)(const char *, const char *); /* a FILE, which is none of our business */
+    void *(*popen)(const char *, const char *); /* returns a FILE *, which we do not use */
     int (*wordexp)(const char *, void *, int);
     int (*on_exit)(void (*)(int, void *), void *);
     int (*cxa_atexit)(void (*)(void *), void *, void *);
@@ -28,14 +29,14 @@ struct next {
     int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
     long (*syscall)(long, ...);
     int (*prctl)(int, ...);
-    int (*sigaction)(int, const void *,
-                     void *); /* struct sigaction, whose header has names of ours */
+    /* Takes struct sigaction; its header conflicts with our names. */
+    int (*sigaction)(int, const void *, void *);
     void *(*signal)(int, void *);
     void *(*sysv_signal)(int, void *);
     void *(*sigset)(int, void *);
     void (*siglongjmp)(void *, int) __attribute__((noreturn));
     void (*longjmp_chk)(void *, int) __attribute__((noreturn));
-    /* a sanitizer's, where its runtime is in the process, too: leaks are its business then */
+    /* of a sanitizer's runtime, if one is in the process: then it handles leaks */
     void (*lsan_disable)(void);
     void (*lsan_enable)(void);
     void (*lsan_ignore_object)(const void *);
@@ -72,9 +73,9 @@ struct next {
 };
 
 extern HIDDEN struct next next;
-/* Fills `next`; may be called again, any time libc works. */
+/* Fill `next`. May be called again, whenever libc is usable. */
 void next_resolve(void);
-/* One of them, also for a library's constructor that runs before ours. */
+/* One of them. Usable also in a library's constructor that runs before ours. */
 #define NEXT(name) (likely(next.name) ? (void)0 : next_resolve(), next.name)
 
 #endif

@@ -1,21 +1,21 @@
 /*
- * nonlocal_exit.c - what a longjmp leaves.
+ * nonlocal_exit.c - cleanup after a non-local exit: longjmp, siglongjmp, or the end of a thread.
  *
- * A signal handler that interrupted us may leave what it interrupted by siglongjmp, and it may have
- * interrupted a callback: then ends are missing of a section, of callbacks, of visits to tables, of
- * a call that changes what is mapped.  Each is known by where on the stack it began.  What lies
- * below the place that is jumped to is over:
+ * A signal handler may leave the code that it interrupted by siglongjmp: code of the runtime, or a
+ * callback. Then the ends of a section, of callbacks, of SRCU read sections and of mapping calls
+ * are missing. Each is identified by the stack address where it began. All that lies below the
+ * target of the jump is discarded:
  *
- *      target                   the same, when both are on the alternate stack; else what lies on that
- *        |  visit     over      is over whatever its address, and nothing else is when the jump stays there
- *        |  section   over
- *      handler, which jumps
+ *   target                    If both target and frame are on the alternate signal stack, the same
+ *     |  reader    discarded  rule applies. A jump away from that stack discards all frames on it.
+ *     |  section   discarded  A jump within it discards no frame outside.
+ *   handler, which jumps
  *
- * All is over of a thread that ends: though they may not, callbacks do that, too.
+ * The end of a thread discards everything: callbacks may end their thread, although that is
+ * forbidden.
  *
- * It is not over when it is on a stack of its own: threads of the program's own making switch
- * between theirs by longjmp, too, and come back.  So no hole, and no page without rights, may be in
- * between.
+ * A frame on another stack is not discarded: coroutines switch stacks by longjmp too, and come
+ * back. So a frame counts as discarded only if there is no hole and no guard page up to the target.
  */
 #include "core.h"
 
@@ -26,7 +26,7 @@ struct range {
     bool writable;
 };
 
-/* In a sandbox it cannot be read what is mapped: then it is taken for writable. */
+/* In a sandbox the list of mappings cannot be read: then assume that the range is writable. */
 static void look_at_range(void *about)
 {
     struct range *r = about;
@@ -43,7 +43,7 @@ static void look_at_range(void *about)
     r->writable = at >= r->high;
 }
 
-/* A handler that jumps may have little stack: /proc/self/maps is read on the helper stack. */
+/* The helper stack is used to read /proc/self/maps: a handler that jumps may have little stack. */
 static bool is_one_stack(uintptr_t low, uintptr_t high)
 {
     struct range r = {.low = low, .high = high};

@@ -1,5 +1,5 @@
 /*
- * nonlocal_exit.h - what a longjmp leaves.
+ * nonlocal_exit.h - cleanup after a non-local exit: longjmp, siglongjmp, or the end of a thread.
  */
 #ifndef NONLOCAL_EXIT_H
 #define NONLOCAL_EXIT_H
@@ -7,8 +7,8 @@
 #include "base.h"
 
 /*
- * To a frame whose stack pointer is `target` (JUMP_ENDS: the thread ends); its alternate stack, if
- * it has one.
+ * A jump to a frame with stack pointer `target` (JUMP_ENDS: the thread ends), and the thread's
+ * alternate signal stack, if it has one.
  */
 struct jump {
     uintptr_t target;
@@ -17,19 +17,28 @@ struct jump {
 
 #define JUMP_ENDS UINTPTR_MAX
 
-/* Then nothing of what is left is there to be read. */
+/* The thread ends: then the discarded frames can no longer be read. */
 ALWAYS_INLINE bool jump_ends(const struct jump *j)
 {
     return j->target == JUMP_ENDS;
 }
 
-/* Who makes the jump has interrupted what is at `frame`, or was called by it: does that go on no more? */
+/*
+ * Does the jump discard the frame at `frame`? The code that jumps has interrupted it, or was called
+ * by it.
+ */
 bool jump_discards(const struct jump *j, uintptr_t frame);
-/* The calling thread is about to make it: what it leaves of ours has ended. */
+/* The calling thread is about to jump: end what the jump discards of the runtime's state. */
 void nonlocal_exit(uintptr_t target);
-/* How many threads hold something that is not seen by their struct: `tell` hears of every jump then. */
+/*
+ * Number of threads with state that is not in their struct. While it is not 0, every jump calls the
+ * hook.
+ */
 extern HIDDEN _Atomic uint32_t nonlocal_exit_watchers;
-/* Who is to be told of jumps that leave anything of ours; from our constructor. */
+/*
+ * Set the function that is called for jumps which may discard state of the runtime; from our
+ * constructor.
+ */
 void nonlocal_exit_start(void (*hook)(const struct jump *j));
 
 #endif

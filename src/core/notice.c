@@ -1,17 +1,18 @@
 /*
- * notice.c - what the heap gives back to the kernel, told before it goes.
+ * notice.c - notices of heap pages, delivered before the pages return to the kernel.
  *
- * Who keeps memory registered with a device by its address, say, has to let go of pages before they
- * are others.  So with somebody who wants to hear of it, the pool gives nothing back inside a section,
- * but keeps it out of use (pending_release); the thread that left it does the rest here, behind its section,
- * with no lock held: the callbacks are the program's.  Freed memory that stays in the heap stays
- * what it was, and nothing is told.
+ * A program may have registered memory with a device by its address, and must deregister pages
+ * before others replace them. So if there is a listener, the pool releases no pages inside a
+ * section, but keeps them out of use (pending_release). After its section the same thread calls the
+ * callbacks and releases the pages, with no lock held, since callbacks are the program's code.
+ * Freed memory that stays in the heap causes no notice.
  *
- * Others, like UCX's libucm, patch madvise to hear of the same: libc's, or ours, whichever comes behind
- * them.  They are not known by name: code that is not as it was built is somebody's, and the
- * pages go by that way.
+ * Other libraries, such as UCX's libucm, patch madvise for the same purpose: libc's or ours,
+ * whichever is their next definition. They are detected by changed code of that function, and the
+ * pages are released through it.
  *
- * A fork in a callback leaves the child with a run that is in no list: lost to it, and harmless.
+ * A fork in a callback leaves the child with a run of units that is in no list. The child leaks it,
+ * without other harm.
  */
 #include "core_priv.h"
 
@@ -22,7 +23,7 @@
 
 static const struct notice_callbacks *callbacks;
 
-/* ---- others ---------------------------------------------------------------------------------- */
+/* ---- other listeners ------------------------------------------------------------------------- */
 
 static uint64_t code_at(const void *at)
 {
@@ -36,7 +37,7 @@ static bool is_ours_patched(void)
     return code_at(heap_code[0].at) != heap_code[0].was;
 }
 
-/* libc's may have been patched before we came. */
+/* libc's madvise may have been patched before we started. */
 static void watch_code(void)
 {
     const void *ours = (const void *)(uintptr_t)&madvise,
@@ -55,7 +56,9 @@ void notice_start(const struct notice_callbacks *to)
     watch_code();
 }
 
-/* Not by ours as it is: it would tell of a call of the program's. */
+/*
+ * Our own madvise is called only if it is patched: unpatched it would report a call of the program.
+ */
 static bool release(void *at, size_t bytes)
 {
     int saved = errno;
@@ -64,7 +67,7 @@ static bool release(void *at, size_t bytes)
     return gone;
 }
 
-/* ---- what is due ----------------------------------------------------------------------------- */
+/* ---- pending notices ------------------------------------------------------------------------- */
 
 static bool take(struct pending_release *d)
 {

@@ -1,12 +1,13 @@
 /*
- * notify.c - what the program has asked to be told of, as it happens.
+ * notify.c - notifications to the program about events, as they happen.
  *
- * Most of it happens inside a section, where nobody may be called: the thread notes it, and tells it behind
- * the section, with no lock held.  With nobody who wants to hear of an event nothing is noted.
+ * Most events happen inside a section, where the program must not be called. The thread records
+ * them, and delivers them after the section with no lock held. Events that the program has not
+ * requested are not recorded.
  *
- * The program's callbacks may look at us and free, but must not allocate: what is told of may come from an
- * allocation, and one that fails in the midst of it would be told, too.  So they get nothing: their thread's
- * crit is odd meanwhile (section.c).
+ * Callbacks may query the runtime and free, but must not allocate. The event may come from an
+ * allocation, and a failed one in the callback would be another event. So their allocations return
+ * NULL: the thread's crit is odd meanwhile (section.c).
  */
 #include "core.h"
 
@@ -49,9 +50,9 @@ void notify_deliver(const struct notify_pending *pending)
 bool callback_begin(struct callback *c)
 {
     struct section s;
-    if (!section_begin(&s)) /* we are in a handler that interrupted one */
+    if (!section_begin(&s)) /* in a handler that interrupted one */
         return false;
-    c->t = self; /* it is registered now, or past its end */
+    c->t = self; /* registered now, or NULL past its end */
     section_end(&s);
     if (!c->t)
         return false;
@@ -62,7 +63,7 @@ bool callback_begin(struct callback *c)
     return true;
 }
 
-/* Outside of sections. */
+/* Call outside of sections. */
 static void callback_reopen(struct thread *t)
 {
     if (!t->callback)
@@ -86,13 +87,13 @@ void callback_nonlocal_exit(const struct jump *j)
         callback_reopen(t);
 }
 
-/* ---- searches for leaks ---------------------------------------------------------------------- */
+/* ---- leak scans ------------------------------------------------------------------------------ */
 
 static struct {
-    _Atomic uint32_t changes; /* odd while it is written */
-    _Atomic uint32_t image;   /* that made it; 0: none was */
+    _Atomic uint32_t changes; /* a seqlock: odd while `sum` is written */
+    _Atomic uint32_t image;   /* the image that made the scan; 0: none was made */
     struct scan_sum sum;
-    _Atomic uint64_t hidden; /* of leaks that were told, + 1; 0: not known */
+    _Atomic uint64_t hidden; /* leaks hidden by rules when they were reported, + 1; 0: not known */
     _Atomic uint32_t hidden_image;
 } last;
 

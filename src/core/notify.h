@@ -1,5 +1,5 @@
 /*
- * notify.h - what the program is told of as it happens (notify.c).
+ * notify.h - notifications to the program (notify.c).
  */
 #ifndef NOTIFY_H
 #define NOTIFY_H
@@ -7,7 +7,7 @@
 #include "nonlocal_exit.h"
 #include "pool.h"
 
-/* What a search for leaks has found. */
+/* Result of a leak scan. */
 struct scan_sum {
     uint64_t lost_blocks, lost_bytes, possible_blocks, possible_bytes;
     bool at_end;
@@ -25,14 +25,16 @@ struct notification {
     };
 };
 
-/* Who tells the program, once, before anything is wanted. */
+/* Set the function that calls the program, once, before any event is requested. */
 void notify_start(void (*hook)(const struct notification *h));
-/* Not in a section: tells of it, if somebody wants to hear.  errno stays as it is. */
+/*
+ * Deliver a notification, if the event is requested. Call outside of sections. errno is preserved.
+ */
 void notify_program(const struct notification *h);
 struct notify_pending notify_take_pending(struct thread *t);
 void notify_deliver(const struct notify_pending *pending);
 
-/* Around a call of the program that must not allocate.  false: not by this thread, now. */
+/* Call these around a callback that must not allocate. false: this thread cannot call it now. */
 struct callback {
     struct thread *t;
     uintptr_t outer;
@@ -47,12 +49,12 @@ ALWAYS_INLINE bool notify_in_callback(void)
 }
 
 /*
- * A search has been made, one at a time.  scan_last, false: none was, by this image, or one is
- * being noted.
+ * Record the result of a leak scan; scans do not overlap. scan_last, false: this image has made
+ * none, or one is being recorded.
  */
 void scan_note(const struct scan_sum *sum);
 bool scan_last(struct scan_sum *out);
-/* How many of the leaks that one found rules have hidden, when it was told. */
+/* How many leaks of that scan were hidden by rules, when they were reported. */
 void scan_note_hidden(uint64_t leaks);
 bool scan_last_hidden(uint64_t *leaks);
 

@@ -1,13 +1,13 @@
 /*
- * options.c - the runtime's options, out of the text that the launcher left in the run header, or
- * RTCHECK_OPTIONS by hand.  The names are those of options.def.
+ * options.c - parser of the runtime's options: the text that a launcher wrote into the run header,
+ * or RTCHECK_OPTIONS without a launcher. The names are those of options.def.
  */
 #include "core.h"
 
 struct value {
     const char *at;
     size_t length;
-    bool none; /* the key stood alone */
+    bool none; /* the key has no value */
 };
 
 static bool is_separator(char c)
@@ -15,7 +15,7 @@ static bool is_separator(char c)
     return c == ':' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Compares a key with a name of options.def; '-' may be written as '_'. */
+/* Compare a key with a name of options.def; '_' may be written for '-'. */
 static bool key_is(const char *key, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
@@ -85,7 +85,7 @@ static void read_number(uint32_t *out, struct value v, uint32_t least, uint32_t 
         *out = (uint32_t)n;
 }
 
-/* Without it: what slots have beyond the bytes asked for. */
+/* Without this option the redzone is the slack of a slot. */
 static void read_redzone(struct value v)
 {
     uint32_t bytes = 0;
@@ -105,7 +105,7 @@ static void read_on_error(enum on_error *out, struct value v)
             *out = (enum on_error)i;
 }
 
-/* The word that says no, or one of the others of its kind, which all say yes. */
+/* Clear *out for the word `no`, set it for one of `others`. */
 static void read_unless(bool *out, struct value v, const char *no, const char *const others[])
 {
     *out = *out && !value_is(v, no);
@@ -113,7 +113,7 @@ static void read_unless(bool *out, struct value v, const char *no, const char *c
         *out = *out || value_is(v, *others);
 }
 
-/* What does not fit is as good as not given: half a path would be another one. */
+/* A value that does not fit is treated as empty: half a path would be another path. */
 static void read_text(char *out, size_t room, struct value v)
 {
     if (v.length >= room)
@@ -172,7 +172,10 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_byte(&pool_knobs.free_fill, v);
 }
 
-/* A value ends at a separator; in quotes, which the launcher puts where it must, at the next. */
+/*
+ * A value ends at a separator, and a quoted one at the closing quote. The launcher quotes where
+ * necessary.
+ */
 static const char *take_value(const char *text, struct value *v)
 {
     char quote = '\0';

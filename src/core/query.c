@@ -1,5 +1,6 @@
 /*
- * query.c - what the program asks about a pointer: how large its block is, and who allocated it.
+ * query.c - queries by the program about a pointer: the size of its block, the stack that allocated
+ * it.
  */
 #include "core_priv.h"
 

@@ -1,10 +1,9 @@
 /*
- * region.c - what an address is that no block of ours begins at.
+ * region.c - the memory region of an address at which no block of ours begins.
  *
- * Asked once for each place with an error, from the cheapest question to the dearest: what the
- * loader knows (objects), what the kernel knows of this thread (its alternate stack), and at last
- * what is mapped (/proc/self/maps).  A mapping that holds a thread's control block is that thread's
- * stack, up to there: libc puts the one into the other.
+ * Looked up once for each error site, from the cheapest source to the most expensive: this thread's
+ * alternate stack (kernel), objects (loader), mappings (/proc/self/maps). A mapping that contains a
+ * thread's control block is that thread's stack, up to the block: libc places one in the other.
  */
 #include "core.h"
 #include "mutant.h"
@@ -37,7 +36,7 @@ static bool alternate_region(uintptr_t at, struct error_record *e)
     return true;
 }
 
-/* This thread's stack is none that libc made for a thread: main's, or the program's own. */
+/* The present stack was not made by libc for a thread: it is main's, or the program's own. */
 static bool is_here(const struct mapping *m)
 {
     uintptr_t here = helper_program_sp();
@@ -90,12 +89,12 @@ void region_of(uintptr_t at, struct error_record *e)
 /* ---- libc's own blocks ----------------------------------------------------------------------- */
 
 /*
- * A chunk of glibc's malloc begins two words before the block; the second word is its size with three
- * flags.  Who asks has found a mapping around it.
+ * A chunk of glibc's malloc begins two words before the block; its second word is its size with
+ * three flags. The caller has found the mapping around it.
  */
 #define CHUNK_BYTES 16u
-#define CHUNK_MAPPED 2u /* has pages of its own */
-#define CHUNK_ARENA 4u  /* of another arena than main's */
+#define CHUNK_MAPPED 2u /* IS_MMAPPED: it has pages of its own */
+#define CHUNK_ARENA 4u  /* NON_MAIN_ARENA: of another arena than main's */
 #define CHUNK_FLAGS 7u
 #define CHUNK_BYTES_MIN 32u
 #define ARENA_ALIGN (64ull << 20)
@@ -114,7 +113,7 @@ static bool is_chunk(uintptr_t at, const struct mapping *m)
         return before <= chunk - m->start && (chunk - before) % PAGE_BYTES == 0 &&
                (before + bytes) % PAGE_BYTES == 0;
     }
-    if (word & CHUNK_ARENA) { /* its arena lies at the start of an aligned piece of memory */
+    if (word & CHUNK_ARENA) { /* its arena's heap_info is at the start of an aligned region */
         uintptr_t head = at & ~(uintptr_t)(ARENA_ALIGN - 1);
         return head == m->start && *(const uintptr_t *)head % CHUNK_BYTES == 0 &&
                *(const uintptr_t *)head != 0;
@@ -126,7 +125,7 @@ bool region_is_libcs(const void *p)
 {
     static struct {
         _Atomic uintptr_t start, end;
-    } brk; /* where libc's was found last: it only grows */
+    } brk; /* libc's heap, as found last: it only grows */
     struct mapping m = {.start = atomic_load_explicit(&brk.start, memory_order_relaxed),
                         .end = atomic_load_explicit(&brk.end, memory_order_relaxed),
                         .path = "[heap]"};

@@ -1,7 +1,7 @@
 /*
- * resize.c - realloc: in place where the block's slot or pages allow it, else by copying.
+ * resize.c - realloc: in place if the block's slot or pages permit it, else by copying.
  *
- * Copying happens outside the critical section: a fork waits for sections.
+ * The copy is made outside of the critical section: a fork waits for sections.
  */
 #include "core_priv.h"
 
@@ -11,7 +11,7 @@
 struct old_block {
     bool ok;
     bool done;  /* resized in place */
-    bool libcs; /* not ours: libc's */
+    bool libcs; /* a block of libc's own allocator */
     uint64_t request;
 };
 
@@ -22,7 +22,7 @@ static bool fits_in_place(const struct found *f, uint64_t request)
     return class_of(request) >= SIZE_CLASSES;
 }
 
-/* The old block keeps its place; errors of one that moves are found when it is freed. */
+/* Check an old block that is resized in place. One that moves is checked when it is freed. */
 static void check_in_place(struct section *s, const struct found *f, struct release r,
                            uint64_t word, uint64_t request)
 {
@@ -64,7 +64,7 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     return old;
 }
 
-/* Not inlined: its frame is gone when the block is copied. */
+/* Not inlined: its frame must be gone when the block is copied. */
 static __attribute__((noinline)) void look_at_old(void *p, size_t request, uint32_t op,
                                                   const struct entry *at, struct old_block *old)
 {
@@ -77,7 +77,7 @@ static __attribute__((noinline)) void look_at_old(void *p, size_t request, uint3
     if (!section_begin_to_allocate(&s, at)) {
         if (s.kind == SECTION_CALLBACK)
             return;
-        /* in a handler: what we may know without changing anything */
+        /* in a handler: queries that change nothing */
         old->request = track_usable(p);
         old->ok = old->request != 0;
         return;
@@ -109,7 +109,10 @@ static COLD void *realloc_timed(void *p, size_t request, uint32_t op, const stru
     return moved;
 }
 
-/* C leaves open what it does, and C23 forbids it.  Only of what is a block: else the free reports it. */
+/*
+ * C does not define the result, and C23 forbids the call. Warn only about a live block: for any
+ * other pointer the free reports an error.
+ */
 void track_free_by_realloc(void *p, uint32_t op, const struct entry *at)
 {
     struct section s;
@@ -133,7 +136,7 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
     look_at_old(p, request, op, at, &old);
     if (old.libcs && next.realloc)
         return next.realloc(p, request);
-    if (!old.ok) { /* not a block: the program keeps what it has */
+    if (!old.ok) { /* not a block: the program keeps its pointer */
         errno = ENOMEM;
         return NULL;
     }

@@ -1,28 +1,31 @@
 /*
- * section.c - the rare ways into and out of a critical section.
+ * section.c - critical sections: slow paths of entry and exit, reentrancy, abandoned sections.
  *
- * A section that is found already entered by its own thread is either interrupted - we are in a
- * signal handler and must not touch anything that it was changing - or was left by siglongjmp.
- * It was left when the frame that holds its struct is gone: we stand above it on the same stack,
- * or something else is written there by now.
+ * A thread that finds its own section entered has one of two cases. A signal handler has
+ * interrupted the section, and must not use state that it was changing. Or the section was
+ * abandoned by siglongjmp. It was abandoned if the frame that holds its struct is gone: the present
+ * frame lies above it on the same stack, or the struct has been overwritten.
  *
- * A callback that must not allocate runs outside of sections, and may enter them; but while it does not, its
- * thread's crit is odd: what enters a section is led here, and what would allocate goes back.
+ * A callback that must not allocate runs outside of sections, and may enter them. Outside of them
+ * its thread's crit is odd. So each entry takes the slow path here, and an allocation fails.
  */
 #include "core.h"
 
 static bool was_abandoned(const struct thread *t, const struct section *now)
 {
     uintptr_t entered = atomic_load_explicit(&t->crit, memory_order_relaxed);
+    /*
+     * In the handler of a fault, on the helper stack: addresses of two stacks cannot be compared.
+     */
     const volatile struct section *s = (const struct section *)entered;
-    if (helper_is_here()) /* we are in the handler of a fault, on a stack of which addresses say nothing */
+    if (helper_is_here())
         return false;
-    if ((uintptr_t)now >= entered) /* the same place: the same function, called again */
+    if ((uintptr_t)now >= entered) /* equal: the same function, called again */
         return !os_on_alternate_stack();
     return s->mark != SECTION_MARK || s->t != t;
 }
 
-/* `intact`: its frames are still there to be read. */
+/* intact: the abandoned frames can still be read. */
 static void abandon(bool intact)
 {
     mapped_abandon();
@@ -77,8 +80,9 @@ COLD bool section_begin_slow(struct section *s)
         fork_begin_child();
     struct thread *t = current_thread();
     /*
-     * Forks may follow each other closely: after each wait the question is asked anew.  A thread enters
-     * before it tears a snapshot: either the fork finds it inside, or finds its snapshot torn.
+     * Forks may follow each other closely, so the state is checked again after each wait. A thread
+     * enters before it tears a snapshot: the fork finds either the thread inside, or its snapshot
+     * torn.
      */
     bool patient = true;
     for (enter(s, t); !s->write_epoch; enter(s, t)) {
@@ -93,14 +97,15 @@ COLD bool section_begin_slow(struct section *s)
 }
 
 COLD bool section_begin_to_allocate_slow(struct section *s, const struct entry *at)
+/* The loader would end the program if it got no memory. */
 {
-    if (!notify_in_callback() || loader_called(at)) /* it would end the program if it got nothing */
+    if (!notify_in_callback() || loader_called(at))
         return section_begin_slow(s);
     s->kind = SECTION_CALLBACK;
     return false;
 }
 
-/* Frees that a handler left for us; a handler may add while we work. */
+/* Perform frees that a handler has deferred. A handler may add more meanwhile. */
 static void do_deferred(struct thread *t)
 {
     struct deferred *d = &t->deferred;

@@ -1,5 +1,6 @@
 /*
- * section.h - critical sections: around all that a fork, or a handler, must not find half done.
+ * section.h - critical sections: around changes that a fork or a signal handler must not find half
+ * done.
  */
 #ifndef SECTION_H
 #define SECTION_H
@@ -11,13 +12,13 @@
 enum section_kind {
     SECTION_NORMAL,
     SECTION_HANDLER,  /* a signal handler that interrupted a section of its own thread */
-    SECTION_BOOT,     /* nothing works yet */
-    SECTION_CALLBACK, /* a callback must not allocate */
+    SECTION_BOOT,     /* start-up is not possible yet */
+    SECTION_CALLBACK, /* a callback that must not allocate */
 };
 
 /*
- * Lives on the stack; its address in thread.crit says where the section was entered, its mark
- * whether that frame still exists (siglongjmp leaves sections without a word).
+ * Lives on the stack. Its address in thread.crit is where the section was entered. Its mark shows
+ * that this frame still exists: siglongjmp leaves sections without a notice.
  */
 struct section {
     uint64_t mark;
@@ -33,7 +34,7 @@ bool section_begin_slow(struct section *s);
 bool section_begin_to_allocate_slow(struct section *s, const struct entry *at);
 void section_end_slow(struct section *s);
 
-/* As nearly always. */
+/* The common case: a registered thread, outside of sections, and no fork waits. */
 ALWAYS_INLINE bool section_begin_quickly(struct section *s)
 {
     struct thread *t = self;
@@ -45,7 +46,7 @@ ALWAYS_INLINE bool section_begin_quickly(struct section *s)
         if (unlikely(fence_entries))
             atomic_thread_fence(memory_order_seq_cst);
         else
-            atomic_signal_fence(memory_order_seq_cst); /* pairs with the barrier of a fork */
+            atomic_signal_fence(memory_order_seq_cst); /* pairs with the membarrier of a fork */
         s->write_epoch = atomic_load_explicit(&epoch_page->epoch, memory_order_acquire);
         if (likely(s->write_epoch))
             return true;
@@ -54,13 +55,13 @@ ALWAYS_INLINE bool section_begin_quickly(struct section *s)
     return false;
 }
 
-/* false: s->kind says what can still be done; no section_end then. */
+/* false: s->kind holds the reason; do not call section_end. */
 ALWAYS_INLINE bool section_begin(struct section *s)
 {
     return likely(section_begin_quickly(s)) || section_begin_slow(s);
 }
 
-/* The same for what gives a block to the program's call `at`: a callback may not have it. */
+/* The same for an allocation by the program's call `at`: it fails in a callback. */
 ALWAYS_INLINE bool section_begin_to_allocate(struct section *s, const struct entry *at)
 {
     return likely(section_begin_quickly(s)) || section_begin_to_allocate_slow(s, at);

@@ -1,23 +1,25 @@
 /*
- * srcu.c - tables of whom to tell, read without a lock while they are changed.
+ * srcu.c - sleepable RCU (SRCU) for callback tables, which are read without a lock while they are
+ * changed.
  *
- * A table never changes: who registers publishes a new one.  Whoever tells somebody holds no lock
- * meanwhile, and makes no atomic change: he notes the present *turn* in his own thread's struct, and takes
- * it back when he is through.  Whoever unregisters publishes the new table, begins the next turn,
- * makes a barrier in all threads - who has noted no turn by then will find the new table - and
- * waits until nobody's note is of the last turn or before.  So a stream of events keeps nobody
- * waiting for ever, and a visitor never waits at all.
+ * A table never changes: an update publishes a new one. A reader holds no lock, and makes no atomic
+ * read-modify-write. It stores the read epoch + 1 in its thread's struct (read_epoch), and clears
+ * that at its end. An updater publishes the new table, increments the epoch, and makes a barrier in
+ * all threads: a thread that has stored no epoch by then will find the new table. Then it waits
+ * until no thread has stored the last epoch or an earlier one. So a stream of events delays no
+ * updater forever, and readers never wait.
  *
- *      turn 6: notes 6 6 - 6     new table, turn := 7, barrier     - 6 7 -  ...  - - 7 7: the old table is free
+ *      epoch 6: readers 6 6 - 6     new table, epoch := 7, barrier     - 6 7 -  ...  - - 7 7: free
  *
- * A thread without a struct, near its end, counts itself on one of two counters instead, by the turn.
+ * A thread without a struct, near its end, counts itself on one of two counters instead, by the
+ * epoch's parity.
  *
- * All tables of the runtime have their turns in common: else of two callbacks, told of different things, each
- * could wait for the other.
+ * All tables of the runtime share one epoch. Otherwise two callbacks of different tables could wait
+ * for each other.
  *
- * These counters and the writers' lock lie in a page that the kernel wipes at a fork (also at one
- * that nobody tells us of): other threads' visits and changes do not exist in a child.  A visit
- * that goes on there - its callback forked - sees by the era that it is not counted.
+ * The counters and the writers' lock are in a page that the kernel wipes at a fork, also at one
+ * that we do not see: other threads' readers and updates do not exist in a child. A reader that
+ * continues there (its callback forked) finds by the page's generation that it is not counted.
  */
 #include "core.h"
 
@@ -25,19 +27,19 @@
 #include <string.h>
 
 struct counters {
-    _Atomic uint64_t generation; /* 0: a new page */
+    _Atomic uint64_t generation; /* 0: the page is new */
     _Atomic uint32_t inside[2];
-    _Atomic uint32_t writer_wakeups; /* so many notes while somebody waited */
+    _Atomic uint32_t writer_wakeups; /* incremented when a reader wakes the writer */
     _Atomic uint32_t writer, other;  /* locks */
 };
 
-static struct counters wiped_by_hand; /* where the kernel does not do it */
+static struct counters wiped_by_hand; /* used if the kernel does not wipe pages */
 
 static struct {
     _Atomic(void *) counters;
     _Atomic uint64_t generations;
-    struct srcu_table
-        *retired; /* list of those that visitors may still look at; under the writers' lock */
+    /* List of old tables that readers may still use; protected by the writers' lock. */
+    struct srcu_table *retired;
 } srcu;
 
 struct srcu_state srcu_state;
@@ -83,7 +85,7 @@ void srcu_unlock(void)
     os_unlock(&counters()->other);
 }
 
-/* ---- visits ---------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 static void exit_counted(struct counters *g, uint32_t side)
 {
@@ -109,8 +111,8 @@ static COLD void begin_counted(struct srcu_reader *t)
 static COLD void end_counted(const struct srcu_reader *t)
 {
     struct counters *g = counters();
-    if (atomic_load_explicit(&g->generation, memory_order_relaxed) ==
-        t->generation) /* else a child: not counted here */
+    /* Else this is a child, which does not count the reader. */
+    if (atomic_load_explicit(&g->generation, memory_order_relaxed) == t->generation)
         exit_counted(g, t->side);
 }
 
@@ -129,9 +131,9 @@ static bool is_counted(const struct srcu_reader *t)
 }
 
 /*
- * A thread that has no struct yet: a section makes one, unless it is too late for that.  And the
- * turn of a handler that has interrupted another turn, which stands for it only when it has come so
- * far as to be noted or counted.
+ * A thread without a struct gets one from a section, unless it is past its end. A handler may have
+ * interrupted another reader of its thread. That one counts for both, but only if it has already
+ * stored its epoch or counted itself.
  */
 COLD void srcu_read_begin_slow(struct srcu_reader *t)
 {
@@ -149,7 +151,7 @@ COLD void srcu_read_begin_slow(struct srcu_reader *t)
         srcu_publish_epoch(self);
 }
 
-/* What it has noted in the midst of another the other takes back. */
+/* An epoch that a nested reader has stored is cleared by the outer one. */
 COLD void srcu_read_end_slow(const struct srcu_reader *t)
 {
     srcu_innermost = t->outer;
@@ -164,8 +166,8 @@ COLD void srcu_read_end_slow(const struct srcu_reader *t)
 }
 
 /*
- * Out of visits that nobody ends.  A note that is there without a visit was about to be taken back;
- * who waits for it is woken in any case.
+ * A jump leaves readers that will not end. An epoch that is stored without a reader was about to be
+ * cleared. A waiting writer is woken in any case.
  */
 void srcu_nonlocal_exit(const struct jump *j)
 {
@@ -184,7 +186,7 @@ bool srcu_is_reading(void)
     return srcu_innermost != NULL;
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 int srcu_update_begin(void)
 {
@@ -235,7 +237,7 @@ static bool has_reader(uint64_t epoch)
 static void wait_for_readers(struct counters *g, uint64_t epoch)
 {
     struct section s;
-    if (section_begin(&s)) /* in a child it leaves the list with this thread alone */
+    if (section_begin(&s)) /* in a child this leaves only this thread in the list */
         section_end(&s);
     for (;;) {
         uint32_t before = atomic_load(&g->writer_wakeups);

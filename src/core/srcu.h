@@ -1,5 +1,5 @@
 /*
- * srcu.h - tables of whom to tell, read without a lock (srcu.c).
+ * srcu.h - sleepable RCU (SRCU) for callback tables (srcu.c).
  */
 #ifndef SRCU_H
 #define SRCU_H
@@ -7,32 +7,38 @@
 #include "nonlocal_exit.h"
 #include "pool.h"
 
-/* What a table begins with. */
+/* The header of a table. */
 struct srcu_table {
     size_t bytes;
     struct srcu_table *retired;
 };
 
-/* Around a look at tables, and the callbacks that it leads to; on the caller's stack. */
+/* Around a lookup in tables, and the callbacks that it calls; on the caller's stack. */
 struct srcu_reader {
-    struct srcu_reader *
-        outer; /* in the midst of which it is, and which mostly stands for it; NULL: it is the outermost */
-    struct thread *thread; /* in this thread's struct; NULL: counted */
+    /*
+     * The reader that this one is nested in, which normally holds the epoch for both; NULL:
+     * outermost.
+     */
+    struct srcu_reader *outer;
+    struct thread *thread; /* the epoch is in this thread's struct; NULL: counted */
     uint32_t side;
-    uint64_t generation; /* counted: when; 0: not (yet); set where none is noted */
+    uint64_t generation; /* of `counters`, if thread is NULL; 0: not counted (yet) */
 };
 
 extern HIDDEN struct srcu_state {
     _Atomic uint64_t read_epoch;
-    _Atomic uint32_t has_writer; /* somebody waits for the last one to be over */
+    _Atomic uint32_t has_writer; /* a writer waits for readers of the last epoch */
 } srcu_state;
 extern HIDDEN __thread struct srcu_reader *srcu_innermost; /* the innermost of this thread */
 void srcu_read_begin_slow(struct srcu_reader *t);
 void srcu_read_end_slow(const struct srcu_reader *t);
-void srcu_wake_writer(void); /* whoever waits looks again */
+void srcu_wake_writer(void); /* the waiting writer checks again */
 void srcu_nonlocal_exit(const struct jump *j);
 
-/* Between a note and what is looked at then: pairs with the barrier in srcu_synchronize. */
+/*
+ * Orders the stored epoch before the lookups that follow: pairs with the barrier in
+ * srcu_synchronize.
+ */
 ALWAYS_INLINE void srcu_fence(void)
 {
     if (unlikely(fence_entries))
@@ -48,7 +54,7 @@ ALWAYS_INLINE void srcu_publish_epoch(struct thread *me)
     srcu_fence();
 }
 
-/* Filled in: a handler that comes now may jump out of it. */
+/* t is filled in first: a handler that comes now may jump out of it. */
 ALWAYS_INLINE void srcu_set_innermost(struct srcu_reader *t)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -56,7 +62,7 @@ ALWAYS_INLINE void srcu_set_innermost(struct srcu_reader *t)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* As mostly; false: not in this way. */
+/* The common case; false: use the slow path. */
 ALWAYS_INLINE bool srcu_read_begin_outermost(struct srcu_reader *t)
 {
     t->thread = self;
@@ -91,22 +97,25 @@ ALWAYS_INLINE void srcu_read_end(struct srcu_reader *t)
         srcu_read_end_slow(t);
 }
 
-bool srcu_is_reading(void); /* is the calling thread between the two? */
+bool srcu_is_reading(void); /* is the calling thread in a reader? */
 
 /*
- * Around a change of what tables say.  -EDEADLK: in a callback, which would wait for itself.  srcu_update_lock: to
- * know what was changed; callbacks may.
+ * Call these around an update of tables. -EDEADLK: in a callback, which would wait for itself.
+ * srcu_update_lock makes no such check, and is for reading what updates have changed.
  */
 int srcu_update_begin(void);
 void srcu_update_lock(void);
 void srcu_update_end(void);
-/* Cleared; NULL: no memory. */
+/* A table of zeros; NULL: no memory. */
 void *srcu_table_new(size_t bytes);
-/* Another one has taken its place (NULL: there was none); it is freed by a srcu_synchronize. */
+/* Another table has replaced `old` (NULL: there was none). The next srcu_synchronize frees it. */
 void srcu_retire(struct srcu_table *old);
-/* Nobody who began before sees anything but the present tables when this returns. */
+/*
+ * Wait until all readers that began before this call have ended. Later ones see only the present
+ * tables.
+ */
 void srcu_synchronize(void);
-/* A lock for what a callback may do, too; nothing is called while it is held.  A fork drops it. */
+/* A lock for changes that callbacks make too. Call nothing while it is held. A fork releases it. */
 void srcu_lock(void);
 void srcu_unlock(void);
 void srcu_constructed(void);

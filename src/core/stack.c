@@ -1,10 +1,11 @@
 /*
- * stack.c - from a call to the number of its stack: unwind finds the frames, the depot keeps them.
+ * stack.c - from a call to the id of its stack: unwind finds the frames, the depot keeps them, and
+ * each thread caches ids of recent stacks.
  */
 #include "core.h"
 
 #define FEW_THREADS 16u
-#define ROW_NS 10000u /* that a row of call frame information takes at most */
+#define ROW_NS 10000u /* longest time for one row of call frame information */
 
 static void long_end(uint64_t begun)
 {
@@ -29,9 +30,9 @@ void stack_start(void)
     unwind_start(&setup);
 }
 
-/* ---- ids at hand ----------------------------------------------------------------------------- */
+/* ---- recent ids ------------------------------------------------------------------------------ */
 
-/* No branch but one: which way it is cannot be guessed. */
+/* No branch but the loop's: it could not be predicted which way matches. */
 static inline uint32_t find_recent(const struct recent_stacks *line, uint64_t hash)
 {
     uint64_t id = 0;
@@ -40,13 +41,16 @@ static inline uint32_t find_recent(const struct recent_stacks *line, uint64_t ha
     return (uint32_t)id;
 }
 
-/* Lines of ids that a thread may have: one of few threads more than one of many. */
+/* Limit of a thread's cache lines for ids: higher if there are few threads. */
 static uint32_t recent_limit(void)
 {
     return threads_alive() <= FEW_THREADS ? RECENT_MAX : RECENT_MAX / 4;
 }
 
-/* An id that the depot had was here, too, unless there are more stacks than room for them. */
+/*
+ * An id that the depot has was in the cache too, unless there are more stacks than room: then grow
+ * it.
+ */
 static void count_lost(struct stack_cache *all)
 {
     if (++all->recent_lost <= 8 * all->recent_mask || all->recent_mask >= recent_limit() - 1)
@@ -59,8 +63,8 @@ static void keep_recent(struct stack_cache *all, uint64_t hash, uint32_t id)
 {
     struct recent_stacks *line = &all->recent[hash & all->recent_mask];
     uint32_t i = all->recent_next++ % RECENT_WAYS;
-    line->way[i].id =
-        0; /* this thread may leave us by siglongjmp: never a hash with another's id */
+    /* A siglongjmp may leave here: there must never be a hash with another stack's id. */
+    line->way[i].id = 0;
     atomic_signal_fence(memory_order_seq_cst);
     line->way[i].hash = hash;
     atomic_signal_fence(memory_order_seq_cst);
@@ -144,7 +148,7 @@ static void put_walked(const struct walk *w, void *about)
     p->id = p->may_grow ? stack_note_walk(w, p->at, p->id) : stack_compare_walk(w, p->id);
 }
 
-/* A stack that cannot be kept, or of a thread that has no traces. */
+/* Walk a stack that cannot be cached, or that of a thread without a cache. */
 COLD uint32_t stack_put_walk(const struct entry *at, bool may_grow)
 {
     struct putting p = {.at = at, .may_grow = may_grow};

@@ -1,6 +1,6 @@
 /*
- * stack_oracle.c - builds for the oracle's tests (RTC_ORACLE) only: each stack that was taken is
- * handed to tests/oracle, when its operation is over and the thread outside of us again.
+ * stack_oracle.c - only in builds for the oracle's tests (RTC_ORACLE): each recorded stack is given
+ * to tests/oracle, after its operation and outside of the runtime.
  */
 #ifdef RTC_ORACLE
 #include "core.h"
@@ -12,7 +12,7 @@ static __thread struct {
     const struct entry *at;
     uint32_t id, count, end;
     bool kept;
-    bool busy; /* what the oracle itself allocates is not compared */
+    bool busy; /* the oracle's own allocations are not compared */
     struct oracle_frame frame[CACHED_FRAMES];
 } last;
 
@@ -66,7 +66,7 @@ void stack_compare(void)
     if (!last.at || last.busy)
         return;
     last.busy = true;
-    atomic_signal_fence(memory_order_seq_cst); /* a handler may have taken its place until here */
+    atomic_signal_fence(memory_order_seq_cst); /* until here a handler may have replaced it */
     if (last.at)
         compare(last.frame, last.count, last.end, last.kept, last.id);
     last.at = NULL;
@@ -75,14 +75,15 @@ void stack_compare(void)
 }
 
 /*
- * A handler's, which has interrupted us: compared at once, for `last` is what it may have
- * interrupted.  We may hold locks, so libunwind must not wait: not where there are other threads.
+ * A stack of a handler that interrupted us is compared at once, since it may have interrupted the
+ * use of `last`. We may hold locks, so libunwind must not wait: compare only if there are no other
+ * threads.
  */
 uint32_t stack_compare_walk(const struct walk *w, uint32_t id)
 {
     struct oracle_frame frame[RTC_STACK_FRAMES];
     if (last.busy || !__libc_single_threaded || !id)
-        return id; /* 0: there was no room left that needs no growing */
+        return id; /* 0: no room without growth */
     for (uint32_t i = 0; i < w->count; i++)
         frame[i] = (struct oracle_frame){depot_address(w->word[i]), w->sp[i]};
     last.busy = true;

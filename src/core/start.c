@@ -1,9 +1,10 @@
 /*
- * start.c - first use.  Whoever calls first - the loader, a library's constructor, our own - sets
- * everything up, without a call into libc; what needs libc waits for our constructor.
+ * start.c - start-up at the first use. The first caller (the loader, a library's constructor, or
+ * our own) initializes everything, without a call into libc. Parts that need libc wait for our
+ * constructor.
  *
- * Nothing that fails here harms the program: without a run file records are private, without an
- * environment calls are served from the bootstrap arena until there is one.
+ * No failure here harms the program. Without a run file the records are private memory. Without an
+ * environment, calls get bootstrap memory until there is one.
  */
 #include "core.h"
 
@@ -68,7 +69,7 @@ static void after_fork(bool fresh)
     costs_after_fork();
 }
 
-/* Only the first image of a run can have its heap in the file: there is one heap in it. */
+/* Only the first image of a run can have its heap in the file, which holds one heap. */
 static bool may_use_file_heap(void)
 {
     uint32_t expected = 0;
@@ -129,8 +130,8 @@ COLD bool core_start(void)
 }
 
 /*
- * Is the malloc that the program calls ours?  Asked by calling it: in a program that is not
- * position-independent its address may be that of a stub which leads to ours.
+ * Is the malloc that the program calls ours? The test is a call: in a program that is not
+ * position-independent, the symbol's address may be a stub that leads to ours.
  */
 static void test_control(void)
 {

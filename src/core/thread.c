@@ -1,9 +1,9 @@
 /*
- * thread.c - the beginning and the end of a thread, as its allocator sees them.
+ * thread.c - registration and end of a thread.
  *
- * A thread is registered by its first operation.  Its end is announced by a thread-specific key;
- * the key is made in our constructor, early, so that its number is small and setting it needs no
- * memory.  libc goes on freeing for the thread after that: see threads.c, limbo.
+ * A thread is registered by its first operation. The destructor of a thread-specific key detects
+ * its end. Our constructor makes the key early: then its number is small, and setting it needs no
+ * memory. After that libc still frees memory of the thread: see the fallback thread in threads.c.
  */
 #include "core.h"
 
@@ -11,19 +11,19 @@
 
 static pthread_key_t key;
 static bool key_ready;
-static void (*ending)(void); /* NULL: nobody wants to know */
+static void (*ending)(void); /* NULL: no hook is set */
 
 void thread_on_exit(void (*hook)(void))
 {
     ending = hook;
 }
 
-/* Other keys' destructors may still free: come again in the last rounds only. */
+/* Other keys' destructors may still free: wait for one of the last rounds. */
 static void thread_end(void *rounds)
 {
     uintptr_t round = (uintptr_t)rounds;
-    nonlocal_exit(
-        JUMP_ENDS); /* it may have been ended in a callback, and the frames of that are gone */
+    /* It may have ended in a callback, and the callback's frames are gone. */
+    nonlocal_exit(JUMP_ENDS);
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
         pthread_setspecific(key, (void *)(round + 1));
         return;
@@ -43,7 +43,7 @@ static void thread_end(void *rounds)
     threads_remove(t);
 }
 
-/* The main thread, which is there already, ends with the process. */
+/* The main thread exists already, and ends with the process: its key is not set. */
 void thread_keys_ready(void)
 {
     key_ready = pthread_key_create(&key, thread_end) == 0;
@@ -56,6 +56,6 @@ struct thread *thread_register(void)
     struct thread *t = threads_register();
     os_restore_signals(&signals);
     if (t && key_ready)
-        pthread_setspecific(key, (void *)1); /* without it: its struct is not used again */
+        pthread_setspecific(key, (void *)1); /* if that fails, its struct is not reused */
     return t;
 }

@@ -1,9 +1,9 @@
 /*
- * track.c - the front desk: every allocation of the program comes by here.  See free.c, resize.c, query.c.
+ * track.c - allocations by the program. See also free.c, resize.c, query.c.
  *
  *    alloc   slot or pages (pool) -> redzone -> record LIVE (shadow/block.c) -> the program
  *
- * Filling with zeros happens outside the critical section: a fork waits for sections.
+ * Memory is zeroed outside of the critical section: a fork waits for sections.
  */
 #include "core_priv.h"
 
@@ -17,7 +17,7 @@ struct alloc_request {
     size_t align;
     const struct entry *at;
     uint32_t flags;
-    uint32_t given_align; /* the alignment, for the record: in its place beside the size */
+    uint32_t given_align; /* its code for the record, shifted to its place beside the size */
     uint32_t op;
     bool clean; /* out: reads as zero */
 };
@@ -46,7 +46,7 @@ static __attribute__((noinline)) void *place_large(struct section *s, struct all
     return p;
 }
 
-/* One after the other, so that the frames of both are not on the stack together. */
+/* One after the other, so that the frames of both are never on the stack together. */
 static __attribute__((noinline)) void *alloc_large(struct section *s, struct alloc_request *o)
 {
     uint32_t stack = stack_put(s->t, o->at);
@@ -77,7 +77,10 @@ ALWAYS_INLINE uint32_t class_for(const struct alloc_request *o)
     return class_of_aligned(o->request, o->align);
 }
 
-/* A handler that interrupted us: a slot of the reserve, recorded when that needs no copying. */
+/*
+ * In a handler that interrupted us: a slot of the reserve, recorded if that needs no copy of its
+ * slab's records.
+ */
 static void *alloc_in_handler(struct alloc_request *o)
 {
     void *p = slab_take_in_handler(o->request, o->align);
@@ -137,7 +140,7 @@ void *track_refuse(uint64_t request, uint32_t op, const struct entry *at)
 
 ALWAYS_INLINE void *alloc(struct alloc_request *o)
 {
-#ifdef RTC_SLOWER /* what tests/bench/instructions must notice */
+#ifdef RTC_SLOWER /* a slowdown that tests/bench/instructions must detect */
     __asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
 #endif
     if (unlikely(o->request > PTRDIFF_MAX))
@@ -147,7 +150,7 @@ ALWAYS_INLINE void *alloc(struct alloc_request *o)
     if (likely(section_begin_to_allocate(&s, o->at))) {
         if (unlikely(loader_called(o->at))) {
             loader_allocates();
-            o->flags |= BLOCK_FLAG_ROOT; /* it keeps pointers where nobody would look for them */
+            o->flags |= BLOCK_FLAG_ROOT; /* it keeps pointers where a leak scan does not search */
         }
         uint32_t class = class_for(o);
         p = likely(class < SIZE_CLASSES) ? alloc_slot(&s, o, class) : alloc_large(&s, o);
@@ -227,7 +230,7 @@ void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at)
     return p;
 }
 
-/* Of an alignment that is no power of two each library makes something else. */
+/* Libraries differ in their treatment of an alignment that is not a power of two. */
 void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at)
 {
     struct section s;
@@ -238,7 +241,7 @@ void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at)
     section_end(&s);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 struct track_totals track_totals(void)
 {

@@ -1,6 +1,6 @@
 /*
- * track.h - the front desk of all allocations, and of blocks that the program makes itself; the stacks of
- * their calls.
+ * track.h - allocations, frees and queries by the program, for heap blocks and client blocks; the
+ * stacks of their calls.
  */
 #ifndef TRACK_H
 #define TRACK_H
@@ -12,10 +12,12 @@
 
 void stack_start(void);
 uint32_t stack_put_cached(struct stack_cache *all, struct cached_stack *t);
-uint32_t stack_put_cold(struct stack_cache *all,
-                        const struct entry *at); /* stack_cache_update returned none */
-uint32_t stack_put_aside(struct thread *t,
-                         const struct entry *at); /* none is wanted, or it is timed */
+/* Call it if stack_cache_update returned NULL. */
+uint32_t stack_put_cold(struct stack_cache *all, const struct entry *at);
+/*
+ * Call it if t->stacks_plain is not set: a new thread, frames=0, or an operation timed by pieces.
+ */
+uint32_t stack_put_aside(struct thread *t, const struct entry *at);
 uint32_t stack_put_walk(const struct entry *at, bool may_grow);
 
 #ifdef RTC_ORACLE /* stack_oracle.c */
@@ -44,51 +46,56 @@ ALWAYS_INLINE uint32_t stack_put_plain(struct thread *t, const struct entry *at)
     return likely(cached) ? stack_id_of(all, cached, at) : stack_put_cold(all, at);
 }
 
-/* The number of this thread's stack at a call; 0: none.  Inside a section. */
+/* The id of this thread's stack at a call; 0: none. Inside a section. */
 ALWAYS_INLINE uint32_t stack_put(struct thread *t, const struct entry *at)
 {
     return likely(t->stacks_plain) ? stack_put_plain(t, at) : stack_put_aside(t, at);
 }
 
 /*
- * The program's call, as our frame begins.  So rooms of interceptors keep frame pointers and leave by
- * returning, not by a jump into the next function.
+ * The program's call, as the frame of our function begins. So interceptors are compiled with frame
+ * pointers and without tail calls.
  */
 #define CALLER ((const struct entry *)__builtin_frame_address(0))
 
-/* ---- track.c: the front desk ----------------------------------------------------------------- */
+/* ---- track.c --------------------------------------------------------------------------------- */
 
 /*
- * All preserve errno except where they say ENOMEM; `at` is the program's call, whose interceptor
- * has not returned yet.  Signal-safe in so far as a handler that interrupted another call is
- * served from a small reserve.
+ * All preserve errno, except where they set ENOMEM. `at` is the program's call; its interceptor has
+ * not returned yet. A handler that interrupted another call gets memory from a small reserve.
  */
 void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry *at);
-/* Keeps in the record with which alignment it was `asked` for; any value: 0 and others than powers of two are none. */
+/*
+ * Records the requested alignment `given_align`. 0, and values that are not powers of two, count as
+ * none.
+ */
 void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint32_t op,
                           const struct entry *at);
 void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at);
 void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at);
 void track_free(void *p, uint32_t op, const struct entry *at);
-/* The same with the size that the block is said to have. */
+/* The same with the size that the caller passed. */
 void track_free_sized(void *p, size_t given_size, uint32_t op, const struct entry *at);
-/* The same of a function that is told the alignment, and the size, or SIZE_NOT_GIVEN. */
+/* The same with the alignment that the caller passed, and the size or SIZE_NOT_GIVEN. */
 void track_free_aligned(void *p, size_t given_size, size_t align, uint32_t op,
                         const struct entry *at);
-/* More than any block has, whatever the alignment: asked for by us alone, to fail without a word. */
+/*
+ * Larger than any block, whatever the alignment. Only the runtime requests it, to fail without a
+ * report.
+ */
 #define REQUEST_IMPOSSIBLE 0xffffff0000000000u
-/* realloc(p, 0): frees, as glibc does, and warns. */
+/* realloc(p, 0): free as glibc does, and warn. */
 void track_free_by_realloc(void *p, uint32_t op, const struct entry *at);
-/* Warns of an alignment that is no power of two. */
+/* Warn about an alignment that is not a power of two. */
 void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at);
-/* An allocation whose size cannot be; NULL, with errno. */
+/* Refuse an allocation of an impossible size: NULL, with errno set. */
 void *track_refuse(uint64_t request, uint32_t op, const struct entry *at);
-/* A free that a handler left to be done, with the stack it was made at. */
+/* Perform a free that a handler has deferred, with the stack of its call. */
 void track_free_deferred(void *p, uint32_t stack, uint32_t op);
 size_t track_usable(const void *p);
-/* The same for the program's own call, of which a pointer that is no block is an error. */
+/* The same for the program's own call: a pointer that is no block is an error. */
 size_t track_query(const void *p, uint32_t op, const struct entry *at);
-/* The stack that allocated the live block that p points into; 0: there is none, or it is not known. */
+/* The stack that allocated the live block around p; 0: no such block, or not known. */
 uint32_t track_stack(const void *p);
 
 struct track_totals {
@@ -97,16 +104,16 @@ struct track_totals {
 
 struct track_totals track_totals(void);
 
-/* ---- client_blocks.c: blocks that the program makes itself ----------------------------------- */
+/* ---- client_blocks.c: blocks of the program's own allocators --------------------------------- */
 
-/* false: see client_block_put; or in a handler that interrupted us, as all of these. */
+/* false: see client_block_put. All of these fail in a handler that interrupted us. */
 bool client_malloc(const void *p, uint64_t bytes, const struct entry *at);
-/* false: it was none, which has been written down. */
+/* false: p was not a live client block, which has been recorded as an error. */
 bool client_free(const void *p, uint32_t op, const struct entry *at);
-/* `from` NULL: it is new. */
+/* from == NULL: a new block. */
 bool client_realloc(const void *from, const void *to, uint64_t bytes, uint32_t op,
                     const struct entry *at);
-/* All that begin in this memory: how many. */
+/* Free all client blocks that begin in this memory, and return their number. */
 uint64_t client_free_all(const void *start, uint64_t bytes, const struct entry *at);
 
 enum known_as { KNOWN_NOT, KNOWN_IN_HEAP, KNOWN_CLIENT_BLOCK };
@@ -115,7 +122,7 @@ struct known_block {
     uint64_t start, bytes;
 };
 
-/* The live block that p points into, the innermost. */
+/* Find the innermost live block around p. */
 enum known_as client_find(const void *p, struct known_block *out);
 
 #endif

@@ -1,33 +1,34 @@
 /*
- * unmap.c - what a program should not unmap, told before it does: a warning, for the kernel lets it.
+ * unmap.c - reports of invalid unmaps, before they are made. They are warnings, since the kernel
+ * permits such calls.
  *
- *   our heap          its blocks live there
- *   a thread's stack  of a thread that runs on it, whether it has ever called us or not
- *   nothing           what is not mapped: a second munmap, or one that is too long
+ *   our heap          the program's blocks are there
+ *   a thread's stack  of a running thread, registered or not
+ *   nothing           memory that is not mapped: a second munmap, or one that is too long
  *
- * The map of what is mapped is asked first, for that costs little; the kernel has the last word, since what
- * it mapped unseen is not in the map.
+ * The mapping table is searched first, since that is cheap. The kernel's list decides, since memory
+ * that was mapped unseen is not in the table.
  *
- * What is ours stays, the heap and all else: the kernel may have put some of it into a hole of the
- * range, which the program has made there, and without it we would be the ones who crash.
+ * The runtime's own memory stays mapped, the heap included. The kernel may have placed some of it
+ * into a hole that the program made in the range. Without it the runtime would crash.
  *
- * For the same reason nothing is mapped over what we use: such a call fails for want of memory.
- * What we have only reserved (it has no rights) may be replaced: a program that knows where it
- * wants its memory gets it there.  And so may what lies in a block: that is the program's own.  Parts of
- * the heap that hold no block in use are taken from the pool first (pool/foreign.c), so freed blocks may
- * be replaced, too; munmap leaves them as they are.
+ * For the same reason nothing is mapped over memory that we use: such a call fails with ENOMEM.
+ * Memory that we have only reserved (PROT_NONE) may be replaced, so a program that needs fixed
+ * addresses gets them. So may memory inside a block, which is the program's own. Parts of the heap
+ * without a block in use are taken from the pool first (pool/foreign.c), so freed blocks may be
+ * replaced too. munmap leaves them unchanged.
  */
 #include "core.h"
 
-#define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses what ends above */
-#define PAGES_LOOKED_AT 64u   /* one by one, which takes less than the list of all mappings */
-#define THREADS_LOOKED_AT 64u /* of more than these a stack has to be missing in the map, too */
-#define STOPS_TRIED 8u        /* each waits 20 ms at most */
+#define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses ranges that end above */
+#define PAGES_LOOKED_AT 64u   /* probed one by one, which is cheaper than the list of mappings */
+#define THREADS_LOOKED_AT 64u /* with more, only ranges that the table lacks are examined */
+#define STOPS_TRIED 8u        /* each takes 20 ms at most */
 #define UNKNOWN_LOOKED_AT 16u /* threads that have never called us */
 
 /*
- * Threads that have never called us: the kernel knows a list of theirs, which libc keeps in the
- * control block.
+ * Threads that have never called us are found by the address of their robust list, which the kernel
+ * returns. libc keeps that list in the thread's control block.
  */
 struct unknown {
     uintptr_t above, end;
@@ -51,7 +52,7 @@ static COLD bool is_of_unknown(uintptr_t start, uintptr_t end)
            !os_each_thread(look_at_thread, &u) && u.found;
 }
 
-/* Main's control block lies elsewhere; its stack has a name. */
+/* Main's control block lies elsewhere; its stack is named [stack]. */
 static bool is_mains(const struct mapping *m, struct error_record *region)
 {
     bool mains = text_equal(m->path, "[stack]");
@@ -59,7 +60,7 @@ static bool is_mains(const struct mapping *m, struct error_record *region)
     return mains && os_tid() != os_pid() && os_thread_state(os_pid()) != OS_THREAD_OVER;
 }
 
-/* A thread's control block lies in it, or in the mapping that it is a part of. */
+/* Is a thread's control block in the range, or in the mapping around it? */
 static bool is_known(uintptr_t start, uintptr_t end, uintptr_t at, struct error_record *region,
                      bool *nobodys)
 {
@@ -94,7 +95,7 @@ static void hole_by_pages(uintptr_t start, uintptr_t end, uintptr_t hole[2])
     hole[1] = start;
 }
 
-/* Not in line: its list is gone when that is told. */
+/* Not inlined: its list must be off the stack when the hole is reported. */
 static COLD void hole_by_list(uintptr_t start, uintptr_t end, uintptr_t hole[2])
 {
     struct mappings all;
@@ -113,7 +114,7 @@ static COLD void hole_by_list(uintptr_t start, uintptr_t end, uintptr_t hole[2])
     os_mappings_close(&all);
 }
 
-/* The first hole there; false: somebody has filled it by now. */
+/* Find the first hole; false: another thread has filled it by now. */
 static bool find_hole(uintptr_t start, uintptr_t end, struct error_record *region)
 {
     uintptr_t hole[2];
@@ -159,7 +160,7 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
     return ours;
 }
 
-/* Where the kernel cannot be asked only the heap is known to be. */
+/* If the kernel's list cannot be read, only the heap counts as in use. */
 static bool is_in_use(uintptr_t start, uintptr_t end)
 {
     struct mappings all;
@@ -185,14 +186,16 @@ static bool is_in_a_block(uintptr_t start, uintptr_t end)
     return client_find((const void *)start, &b) != KNOWN_NOT && end <= b.start + b.bytes;
 }
 
-/* Outside of the heap's address space nothing of [start, end) is ours. */
+/* Is nothing of [start, end) ours outside of the heap's address space? */
 static bool is_alone_in_heap(uintptr_t start, uintptr_t end)
 {
     return (start >= heap.base || !is_in_use(start, heap.base)) &&
            (end <= heap_space_end() || !is_in_use(heap_space_end(), end));
 }
 
-/* A thread that lost its processor inside a section comes out of it, sooner or later. */
+/*
+ * A thread that lost its processor inside a section leaves it sooner or later, so this is retried.
+ */
 static bool stop_writers(void)
 {
     for (unsigned i = 0; i < STOPS_TRIED; i++)
@@ -201,7 +204,7 @@ static bool stop_writers(void)
     return false;
 }
 
-/* What of the heap lies in [start, end) becomes the program's.  false: it stays the heap's. */
+/* Give the heap's part of [start, end) to the program. false: the heap keeps it. */
 static bool take_from_heap(uintptr_t start, uintptr_t end)
 {
     struct section s;
