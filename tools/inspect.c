@@ -149,16 +149,23 @@ static bool check_elf(struct look *look, int fd, const struct stat *st,
 
 static bool check_file(struct look *look, const char *path);
 
-/* "#!": examine the interpreter.  Linux ignores set-id bits of scripts. */
+#define INTERPRETER "interpreter "
+
+/*
+ * "#!": examine the interpreter.  The reason names the last of a chain of interpreters.  Linux
+ * ignores set-id bits of scripts.
+ */
 static bool check_script(struct look *look, const char *name)
 {
     if (++look->depth > (int)PROGRAM_SCRIPT_DEPTH)
         return true;
     if (check_file(look, name))
         return true;
+    if (strncmp(look->reason, INTERPRETER, sizeof INTERPRETER - 1) == 0)
+        return false;
     char why[128];
     snprintf(why, sizeof why, "%s", look->reason);
-    snprintf(look->reason, look->room, "interpreter %.100s: %s", name, why);
+    snprintf(look->reason, look->room, INTERPRETER "%.100s: %s", name, why);
     return false;
 }
 
