@@ -4,13 +4,13 @@
  *
  * The kernel ends a process without a notice. So for each such signal our own handler is installed,
  * and sigaction reports SIG_DFL to the program (intercept/signals.c). The handler is reset at
- * delivery. It runs the work of an image's end, and then the signal ends the process as it would
- * have without us, with the same exit status and core dump. A fault repeats itself; any other
+ * delivery (SA_RESETHAND), and first runs the work of an image's end. Then the signal ends the
+ * process, with the same exit status and core dump as without us. A fault repeats itself; any other
  * signal is sent again. A second signal in the meantime finds the default.
  *
- * No handler is installed in the first process of a pid namespace, where signals without a handler
- * do not end it, nor in a sandbox that might forbid sending a signal. In a vfork child the handler
- * skips that work.
+ * No handler is installed in the first process of a pid namespace: signals without a handler do not
+ * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
+ * the handler skips the work.
  */
 #include "core.h"
 #include "fault.h"

@@ -14,7 +14,7 @@
 
 /* A call in progress that may change mappings; on the caller's stack. */
 struct mapped_call {
-    /* Where the program made the call, while it executes; NULL: it changes nothing. */
+    /* Call site in the program, valid while the call executes; NULL: it changes nothing. */
     const struct entry *at;
     struct thread *t; /* the calling thread, from mapped_begin on; NULL: nothing is recorded */
     /*

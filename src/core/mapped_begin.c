@@ -1,10 +1,11 @@
 /*
- * mapped_begin.c - how the mapping table is made: at first from the kernel's list, in a forked
- * child from its parent's table, and after a siglongjmp out of a change from its own copy.
+ * mapped_begin.c - how the mapping table is made. The first table comes from the kernel's list, and
+ * a forked child's from its parent's. After a siglongjmp out of a change it comes from its own
+ * copy.
  *
  * The copy is written leaf by leaf after each change, and map.copying is set meanwhile. If a change
- * is abandoned while it is not set, the copy is the state before that change, and a new table is
- * made from it. If it is set, the change was complete, and the table is valid. Ranges that the
+ * is abandoned while it is not set, a new table is made from the copy, which is the state before
+ * that change. If it is set, the change was complete, and the table is valid. Ranges that the
  * abandoned call has mapped, or not yet unmapped, are found later by a comparison with the kernel's
  * list, without their caller. If part of the copy had no room, the table is made from the kernel's
  * list again.
