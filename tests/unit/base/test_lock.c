@@ -1,5 +1,6 @@
 /*
- * test_lock.c - one holder at a time, waiters that wake up, and the list of what a thread holds.
+ * test_lock.c - futex locks: mutual exclusion, wake-up of waiters, and the list of a thread's
+ * locks.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -22,7 +23,7 @@
 #define ROUNDS 20000u
 
 static struct lock lock = LOCK_INIT(RANK_UNITS);
-static uint64_t guarded[2]; /* always equal, but inside the lock */
+static uint64_t guarded[2]; /* equal, except while the lock is held */
 static _Atomic uint32_t wrong;
 static struct thread me = {.tid = 3};
 
@@ -34,7 +35,7 @@ static void *count(void *unused)
         wrong += guarded[0] != guarded[1];
         guarded[0]++;
         if (i % 64 == 0)
-            sched_yield(); /* so that others come while it is held, and sleep */
+            sched_yield(); /* so that others arrive while it is held, and sleep */
         guarded[1]++;
         lock_drop(&lock);
     }
@@ -54,7 +55,7 @@ static void exclusion(void **state)
     assert_int_equal(lock.word, 0);
 }
 
-/* A section left by siglongjmp: what its thread held is dropped, and nothing else. */
+/* A section left by siglongjmp: the locks its thread held are dropped, and no other lock. */
 static void abandoned(void **state)
 {
     (void)state;
@@ -72,7 +73,7 @@ static void abandoned(void **state)
     locks_abandon();
     assert_int_equal(me.locks, 0);
     assert_int_equal(low.word | high.word, 0);
-    low.word = 8; /* another's, which was to be taken */
+    low.word = 8; /* held by another thread; ours was about to take it */
     me.held[me.locks++] = &low;
     locks_abandon();
     assert_int_equal(me.locks, 0);
@@ -85,7 +86,7 @@ static void abandoned(void **state)
     self = NULL;
 }
 
-/* ---- left behind each instruction ----------------------------------------------------------------- */
+/* ---- left after each instruction ------------------------------------------------------------- */
 
 static struct thread other = {.tid = 4};
 static struct lock awaited = LOCK_INIT(RANK_UNITS);
@@ -120,7 +121,9 @@ static void jump_at_last(int signal)
         siglongjmp(back, 1);
 }
 
-/* `drop` is left behind its n-th instruction, while somebody waits for the lock; false: it has not so many. */
+/*
+ * Leave `drop` after its n-th instruction, while a thread waits for the lock; false: it has fewer.
+ */
 static bool leave_at(void (*drop)(struct lock *), long n)
 {
     pthread_t thread;

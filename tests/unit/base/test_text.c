@@ -18,7 +18,10 @@ static const uint64_t numbers[] = {
     99,     100,        255,        256,         4095,       65535,
     123456, 4294967295, 4294967296, 1ull << 63, UINT64_MAX - 1, UINT64_MAX};
 
-/* A line cut at every possible length: never a byte behind the room, always with its end. */
+/*
+ * A line truncated to each possible length: no byte is written past the buffer, and it is
+ * terminated.
+ */
 static void cutting(void **state)
 {
     (void)state;
@@ -78,7 +81,7 @@ static void parsing_numbers(void **state)
     }
 }
 
-/* Refused, and nothing is moved or written. */
+/* Invalid numbers are refused; neither the position nor the result changes. */
 static void refusing_numbers(void **state)
 {
     (void)state;
@@ -102,7 +105,7 @@ static void refusing_numbers(void **state)
     }
     const char *s = "fF";
     uint64_t n;
-    assert_false(text_parse_decimal(&s, &n)); /* hex digits are none */
+    assert_false(text_parse_decimal(&s, &n)); /* a decimal number has no hex digits */
     assert_true(text_parse_hex(&s, &n));
     assert_int_equal(n, 255);
 }

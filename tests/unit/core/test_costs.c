@@ -1,5 +1,6 @@
 /*
- * test_costs.c - operations that are timed stand for all: how many there were, of which kind, and no time twice.
+ * test_costs.c - timed operations are a sample of all: their extrapolated numbers and kinds are
+ * right, and no time is counted twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define PERIOD 320u /* of rows, where one in 20 is timed */
+#define PERIOD 320u /* number of calls after which the pattern repeats; one in 20 is timed */
 
 static const struct entry here;
 static uint64_t begun;
@@ -29,7 +30,7 @@ static void start(const char *options)
     begun = os_ticks();
 }
 
-/* NULL: there is none. */
+/* The cost record; NULL: there is none. */
 static const struct cost_record *record(void)
 {
     const char *area = (const char *)image() - RTC_AREA_HEAD_BYTES;
@@ -88,7 +89,7 @@ static void stand_for_all(void)
     MUST(is_about(operations(COST_FREE), 200000));
     MUST(is_about(operations(COST_QUARANTINE), 200000));
     MUST(is_about(operations(COST_UNWIND), 400000));
-    /* Each has a stack, also where taking it took no tick more than looking at the clock. */
+    /* Each operation took a stack, even if its time is within the clock's resolution. */
     MUST(record()->work[COST_UNWIND].timed ==
          record()->work[COST_ALLOCATE].timed + record()->work[COST_FREE].timed);
     for (uint32_t i = 0; i < COST_TIMES; i++)
@@ -106,7 +107,7 @@ static void none(void)
     MUST(!record());
 }
 
-/* A program whose period is that of the rows: at each place of it as much is timed as at any other. */
+/* A program whose period equals the sampling period: every position is sampled equally often. */
 static void no_beat(void)
 {
     void *p;
@@ -121,7 +122,7 @@ static void no_beat(void)
     MUST(is_about(operations(COST_RESIZE), 1500 * 78));
 }
 
-/* A realloc that moves is one operation, whose time is also that of what it calls. */
+/* A realloc that moves the block is one operation; its time includes the functions it calls. */
 static void no_time_twice(void)
 {
     void *p;
@@ -134,7 +135,7 @@ static void no_time_twice(void)
     MUST(all_ticks() < (os_ticks() - begun) * 3 / 2);
 }
 
-/* A handler has left one by siglongjmp. */
+/* A handler has left an operation by siglongjmp. */
 static void one_is_left(void)
 {
     start("cost_every=1");
@@ -166,7 +167,7 @@ static void a_child(void)
     const struct cost_record *parents = record();
     uint64_t before = parents->whole[COST_FREE].operations;
     if (fork_here(&pid)) {
-        pairs(40000); /* of fewer the rows that are timed would be too few to tell */
+        pairs(40000); /* with fewer operations the sample would be too small */
         MUST(record() && record() != parents && is_about(operations(COST_FREE), 40000));
         MUST(parents->whole[COST_FREE].operations == before && record()->rate > 1 << 18);
         _exit(0);

@@ -1,10 +1,10 @@
 /*
- * test_environment.c - our two entries: taken out of the program's sight, put back for what it
- * starts, and nobody else's entry touched.
+ * test_environment.c - our two environment entries: removed from the program's view, put back for
+ * the programs it starts; entries of others stay unchanged.
  *
- * Environments are written as one text, entries separated by newlines.  The room of each environment
- * that is built ends at a guard page, and what it was made from must not change: it runs in the
- * memory of a vfork child's parent.
+ * Environments are written as one text, entries separated by newlines.  The buffer of each new
+ * environment ends at a guard page.  The original must not change: in a vfork child it is in the
+ * memory of the parent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 
 struct env {
     char *entry[ENTRIES_MAX];
-    char *text; /* what the entries point into */
+    char *text; /* memory of the entries */
 };
 
 static struct env env_of(const char *text)
@@ -52,14 +52,14 @@ static void assert_same(char *const *got, const char *want)
     assert_string_equal(text, want);
 }
 
-/* Forgets what an earlier case remembered. */
+/* Reset the state of an earlier case. */
 static void reset(void)
 {
     memset(&rt, 0, sizeof rt);
     rt.options.trace_children = true;
 }
 
-/* The room ends where the guard page begins, or up to 7 bytes before: pointers are aligned. */
+/* The buffer ends at the guard page, or up to 7 bytes before it: pointers are aligned. */
 static char *room_of(size_t bytes)
 {
     static char *page;
@@ -107,12 +107,12 @@ static char *const *put_back(char *const *envp)
     return build(envp, environment_with_runtime);
 }
 
-/* ---- one case after the other --------------------------------------------------------------- */
+/* ---- one case after another ----------------------------------------------------------------- */
 
 static const struct {
-    const char *started;  /* as the launcher made it */
+    const char *started;  /* as made by the launcher */
     const char *seen;     /* by the program */
-    const char *next;     /* for what it starts with the same environment */
+    const char *next;     /* for a program started with the same environment */
 } rows[] = {
     {"A=1\nLD_PRELOAD=" OURS "\nB=2\n" RUN "\nC=3", "A=1\nB=2\nC=3",
      "A=1\nB=2\nC=3\nLD_PRELOAD=" OURS "\n" RUN_LATER},
@@ -122,16 +122,16 @@ static const struct {
     {"A=1\n" RUN "\nLD_PRELOAD=" OURS " /u/a.so /u/b.so\nB=2",
      "A=1\nLD_PRELOAD=/u/a.so /u/b.so\nB=2",
      "A=1\nLD_PRELOAD=" OURS ":/u/a.so /u/b.so\nB=2\n" RUN_LATER},
-    /* the user's own was set, if to nothing */
+    /* the user's own was set, but empty */
     {"A=1\nLD_PRELOAD=" OURS ":\nB=2\n" RUN, "A=1\nLD_PRELOAD=\nB=2",
      "A=1\nLD_PRELOAD=" OURS ":\nB=2\n" RUN_LATER},
-    /* names that only look like ours */
+    /* names that resemble ours */
     {"LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nLD_PRELOAD=" OURS
      "\n" RUN "\nRTCHECK_RUN_FIL=q",
      "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q",
      "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q\n"
      "LD_PRELOAD=" OURS "\n" RUN_LATER},
-    /* an entry without '=', one without a name, one that is twice there */
+    /* an entry without '=', one without a name, a duplicate */
     {"NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" OURS "\n" RUN, "NOTHING\n=x\nA=1\nA=2",
      "NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" OURS "\n" RUN_LATER},
 };
@@ -148,7 +148,7 @@ static void round_trip(void **state)
         assert_same(e.entry, rows[i].seen);
         char *const *out = put_back(e.entry);
         assert_same(out, rows[i].next);
-        /* The next image sees what this one saw, in its order, and passes on the same. */
+        /* The next image sees what this one saw, in its order, and passes the same on. */
         struct env again = env_of(rows[i].next);
         environment_take(again.entry);
         assert_same(again.entry, rows[i].seen);
@@ -166,7 +166,7 @@ static void take_first(void)
     free(e.text);
 }
 
-/* What the program hands to exec is its own affair: nothing, its own preload, both. */
+/* Environments that the program passes to exec: empty, with its own preload, with both. */
 static void other_environments(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static bool has_us(const char *text)
     return found;
 }
 
-/* Ours is there already, wherever in the list. */
+/* Our library is in the list already, at any position. */
 static void ours_and_theirs(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void ours_and_theirs(void **state)
         assert_false(has_us(not_there[i]));
     for (size_t i = 0; i < countof(by_name); i++)
         assert_false(has_us(by_name[i]));
-    reset(); /* by hand: any path of that name */
+    reset(); /* by hand: any path with that file name */
     for (size_t i = 0; i < countof(there); i++)
         assert_true(has_us(there[i]));
     for (size_t i = 0; i < countof(by_name); i++)
@@ -224,7 +224,7 @@ static void ours_and_theirs(void **state)
     assert_false(has_us("LD_PRELOAD=/u/xlibrtcheck.so:" OURS ".1"));
 }
 
-/* For a program that we would harm: the other libraries stay, in their order. */
+/* For a program that cannot run with our library: the other libraries stay, in their order. */
 static void without_us(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void without_us(void **state)
     }
 }
 
-/* What cannot be read is passed on as it is. */
+/* Unreadable memory is passed on unchanged. */
 static void unreadable(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void unreadable(void **state)
     entry[1] = memcpy(end - 12, "LD_PRELOAD=", 12);
     environment_read(&e, entry);
     assert_true(e.readable);
-    char **list = (char **)(void *)end - 2; /* without an end */
+    char **list = (char **)(void *)end - 2; /* without a terminating NULL */
     list[0] = list[1] = entry[0];
     environment_read(&e, list);
     assert_false(e.readable);
@@ -271,7 +271,7 @@ static void unreadable(void **state)
     assert_false(e.readable);
 }
 
-/* Without a launcher everything is left as it is. */
+/* Without a launcher the environment is not changed. */
 static void left_alone(void **state)
 {
     (void)state;
@@ -289,7 +289,9 @@ static void left_alone(void **state)
 
 /* ---- lengths -------------------------------------------------------------------------------- */
 
-/* Every length of the library's path and of the user's list ends right before the guard page. */
+/*
+ * For every length of the library's path and of the user's list, the result ends at the guard page.
+ */
 static void lengths(void **state)
 {
     (void)state;
@@ -312,7 +314,7 @@ static void lengths(void **state)
     }
 }
 
-/* The program must read its own LD_PRELOAD whole, however long it is. */
+/* The program must see its complete LD_PRELOAD, however long it is. */
 static void long_preload(void **state)
 {
     (void)state;
@@ -329,7 +331,7 @@ static void long_preload(void **state)
     free(e.text);
 }
 
-/* Many entries, in an order of their own. */
+/* Many entries, in random order. */
 static void order(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_fault.c - which registers the address of an instruction's memory operand is made of, and which values are
- * pointers that were read from freed memory.
+ * test_fault.c - registers of an instruction's memory operand, and values that are pointers read
+ * from freed memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #define NO NO_REGISTER
 
-/* As the assembler of the comment makes it. */
+/* Assembled from the code in the comment. */
 static const struct {
     const char *code;
     size_t room;
@@ -63,7 +63,7 @@ static void test_operands(void **state)
     }
 }
 
-/* Of each instruction every beginning, at the end of what can be read. */
+/* Every truncated prefix of each instruction, at the end of readable memory. */
 static void test_cut(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_loader.c - objects around addresses, held to what dl_iterate_phdr says of them: with libc's
- * function and without, and what is told of an object that is unloaded.
+ * test_loader.c - objects around addresses, compared with dl_iterate_phdr: with libc's
+ * _dl_find_object and without it, and the notification of an unloaded object.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define LIBRARY "libBrokenLocale.so.1" /* libc's own, and nobody needs it */
+#define LIBRARY "libBrokenLocale.so.1" /* a library of glibc that no program needs */
 
 static void start(const char *without)
 {
@@ -24,7 +24,7 @@ static void start(const char *without)
     loader_start();
 }
 
-/* ---- every object -------------------------------------------------------------------------------- */
+/* ---- every object ---------------------------------------------------------------------------- */
 
 static uint32_t objects, wrong;
 
@@ -75,7 +75,7 @@ static void with_find_object(void)
 {
     start("");
     MUST(os_has(OS_FIND_OBJECT));
-    all_are_found(); /* before any constructor of ours */
+    all_are_found(); /* before any constructor of the test */
     nothing_else_is();
     loader_constructed();
     all_are_found();
@@ -92,10 +92,10 @@ static void without_find_object(void)
     all_are_found();
     nothing_else_is();
     void *library = dlopen(LIBRARY, RTLD_NOW);
-    MUST(library && !loader_find(((struct link_map *)library)->l_addr, &o)); /* known as a loss */
+    MUST(library && !loader_find(((struct link_map *)library)->l_addr, &o)); /* documented */
 }
 
-/* ---- the loader itself ----------------------------------------------------------------------------- */
+/* ---- the loader itself ----------------------------------------------------------------------- */
 
 static int is_in_loader(struct dl_phdr_info *info, size_t size, void *found)
 {
@@ -125,7 +125,7 @@ static void its_own_code(void)
     MUST(!loader_called(&at));
 }
 
-/* ---- loading and unloading ------------------------------------------------------------------------- */
+/* ---- loading and unloading ------------------------------------------------------------------- */
 
 static void unloading(void)
 {
@@ -138,7 +138,7 @@ static void unloading(void)
     MUST(map && loader_find((uintptr_t)map->l_ld, &o) && o.handle == map);
     uint32_t number = modules_number(&o, true);
     MUST(number);
-    loader_frees(&o); /* of something else */
+    loader_frees(&o); /* frees of other objects */
     MUST(modules_number(&o, false) == number);
     loader_frees(map);
     MUST(modules_number(&o, false) == 0);

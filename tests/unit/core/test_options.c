@@ -1,5 +1,5 @@
 /*
- * test_options.c - the runtime's reading of options, held to include/rtcheck/options.def.
+ * test_options.c - the runtime's option parser, compared with include/rtcheck/options.def.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-/* ---- what reading changed ------------------------------------------------------------------- */
+/* ---- changes by reading --------------------------------------------------------------------- */
 
 struct everything {
     struct options options;
     struct pool_knobs knobs;
 };
 
-static struct everything initial; /* as the runtime has it before it reads anything */
+static struct everything initial; /* the runtime's state before it reads options */
 
 static struct everything after_reading(const char *text)
 {
@@ -60,7 +60,7 @@ static bool changes_nothing(const char *text)
 
 enum where { L, R };
 
-/* For each kind a value that is nobody's default. */
+/* For each kind a value that no option has as default. */
 #define OTHER_FLAG(initial) (strcmp(initial, "yes") == 0 ? "no" : "yes")
 #define OTHER_SIZE(initial) "12345"
 #define OTHER_PATH(initial) "/some/where"
@@ -88,7 +88,7 @@ enum where { L, R };
 #define OTHER_RESOLUTION(initial) "low"
 #define OTHER_LEAK_KINDS(initial) "none"
 
-/* "name=value" as RTCHECK_OPTIONS has it: '-' written as '_'. */
+/* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
 {
     static char text[512];
@@ -98,7 +98,7 @@ static const char *setting(const char *name, const char *value)
     return text;
 }
 
-/* The defaults of the table are the runtime's own; each R option is understood, no L option is. */
+/* The defaults of the table equal the runtime's; each R option is accepted, and no L option. */
 static void table(void **state)
 {
     (void)state;
@@ -213,7 +213,7 @@ static void paths(void **state)
     assert_string_equal(after_reading("keep pool_dir=\"/it's\":heap=file").options.pool_dir, "/it's");
     assert_true(after_reading("json='x:heap_size=5':heap=file").options.heap_in_file);
     assert_true(after_reading("json='x'heap=file").options.heap_in_file); /* the quote separates */
-    struct everything e = after_reading(text); /* longer than there is room for: cut, with an end */
+    struct everything e = after_reading(text); /* longer than the buffer: cut, terminated */
     assert_in_range(strlen(e.options.pool_dir), 0, sizeof e.options.pool_dir - 1);
     assert_int_equal(e.options.heap_bytes, initial.options.heap_bytes);
     assert_int_equal(after_reading("heap=file").options.heap_in_file, true);
@@ -222,7 +222,7 @@ static void paths(void **state)
     assert_int_equal(after_reading("heap=file:heap=private").options.heap_in_file, false);
 }
 
-/* The last word counts; a word of no kind says nothing. */
+/* The last valid word counts; an unknown word is ignored. */
 static void leaks(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void leaks(void **state)
     }
 }
 
-/* Whatever else stands in the text, what can be read is read. */
+/* Whatever else the text contains, valid settings are read. */
 static void separators(void **state)
 {
     (void)state;
@@ -264,7 +264,7 @@ static void separators(void **state)
         if (e.options.heap_bytes != 4096 || e.knobs.free_fill != 1)
             fail_msg("%s", texts[i]);
     }
-    assert_int_equal(after_reading("heap-size=4096").options.heap_bytes, 4096); /* '-' is '_' */
+    assert_int_equal(after_reading("heap-size=4096").options.heap_bytes, 4096); /* '-' equals '_' */
 }
 
 static void bad_values(void **state)
@@ -284,7 +284,7 @@ static void bad_values(void **state)
         if (!changes_nothing(texts[i]))
             fail_msg("'%s' changes something", texts[i]);
     }
-    /* Not even what was set before. */
+    /* An invalid value does not change an earlier setting. */
     assert_true(after_reading("heap=file:heap=files").options.heap_in_file);
     assert_int_equal(after_reading("heap_size=5:heap_size=6x").options.heap_bytes, 5);
     assert_false(after_reading("trace_children=no:trace_children=x").options.trace_children);

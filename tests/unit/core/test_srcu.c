@@ -1,6 +1,6 @@
 /*
- * test_srcu.c - looks at tables: whoever changes them waits for every look that is under way, also for that of a
- * handler that has interrupted the beginning or the end of another.
+ * test_srcu.c - SRCU read sections: an update waits for all of them, also for one in a handler that
+ * has interrupted the beginning or the end of another.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 static volatile long steps_left;
 static volatile bool unprotected, came;
 
-/* Without a struct it is counted, itself or in the midst of one that is. */
+/* A reader without a thread struct counts itself, or is nested in one that does. */
 static bool is_protected(const struct srcu_reader *t)
 {
     if (self)
@@ -40,7 +40,7 @@ static void look_at_last(int signal)
     came = true;
 }
 
-/* A handler looks behind the n-th instruction; false: there are not so many. */
+/* A handler enters a read section after the n-th instruction; false: there are fewer. */
 static __attribute__((noinline)) bool look_at(long n)
 {
     struct srcu_reader t;
@@ -53,7 +53,7 @@ static __attribute__((noinline)) bool look_at(long n)
     return came;
 }
 
-/* Nothing is noted or counted any more: else this waits for ever. */
+/* No reader is registered any more: otherwise this would block. */
 static void no_reader_is_inside(void)
 {
     MUST(srcu_innermost == NULL && (!self || atomic_load(&self->read_epoch) == 0));
@@ -103,7 +103,9 @@ static void counted(void)
     }
 }
 
-/* One that has been entered, and no more, stands for nothing. */
+/*
+ * An outer reader that is entered but not registered protects nothing: the inner one must register.
+ */
 static __attribute__((noinline)) void look_inside(void)
 {
     struct srcu_reader t;

@@ -1,6 +1,6 @@
 /*
- * test_track.c - the reserve for handlers that interrupted us: its blocks are known as such, and one
- * that is freed outside can be had again at once.
+ * test_track.c - the reserve for signal handlers that interrupted the runtime: its blocks are
+ * recognized, and a freed one can be allocated again at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void *take(void)
     return track_alloc(REQUEST, 16, FAMILY_MALLOC, &here);
 }
 
-/* As a handler gets it that interrupted us. */
+/* Allocate like a handler that interrupted a critical section. */
 static __attribute__((noinline)) void *take_in_handler(void)
 {
     struct section interrupted;
@@ -43,7 +43,7 @@ static __attribute__((noinline)) void *take_in_handler(void)
     return p;
 }
 
-/* All that there are. */
+/* Allocate the whole reserve. */
 static uint32_t take_reserve(void **p)
 {
     uint32_t n = 0;

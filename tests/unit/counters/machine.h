@@ -69,7 +69,7 @@ static inline void machine_run(int n, uint64_t enabled, uint64_t running)
     nth_event(n)->running += running;
 }
 
-/* ---- replacements of os ---------------------------------------------------------------------------- */
+/* ---- replacements of os ---------------------------------------------------------------------- */
 
 int __wrap_os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, int group);
 int __wrap_os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, int group)
@@ -170,7 +170,7 @@ bool __wrap_os_processor_name(char *buffer, size_t room)
     return true;
 }
 
-/* ---- errors and values --------------------------------------------------------------------------- */
+/* ---- errors and values ----------------------------------------------------------------------- */
 
 static struct {
     int subcode;

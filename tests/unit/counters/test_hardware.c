@@ -1,5 +1,5 @@
 /*
- * test_hardware.c - counters of a PMU: what the kernel is asked for, and what is made of its answers.
+ * test_hardware.c - counters of a PMU: requests to the kernel, and use of its results.
  *
  * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name
  */
@@ -50,7 +50,7 @@ static void the_machine(void **state)
                                              "and the manual of Processor 9000");
 }
 
-/* ---- what the kernel is asked for ----------------------------------------------------------------- */
+/* ---- requests to the kernel ------------------------------------------------------------------ */
 
 static void attributes_of_a_group(void **state)
 {
@@ -76,7 +76,7 @@ static void attributes_of_a_group(void **state)
         assert_int_equal(e->attr.exclude_user, want[i].no_user);
         assert_int_equal(e->attr.exclude_kernel, want[i].no_kernel);
         assert_int_equal(e->attr.exclude_hv, want[i].no_user || want[i].no_kernel);
-        assert_int_equal(e->attr.disabled, i == 0); /* the leader lets all go at once */
+        assert_int_equal(e->attr.disabled, i == 0); /* the leader enables the group */
         assert_int_equal(e->attr.inherit | e->attr.inherit_thread | e->attr.pinned, 0);
         assert_int_equal(e->attr.sample_period, 0);
         assert_int_equal(e->attr.read_format, PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
@@ -124,7 +124,9 @@ static void overflow_leads(void **state)
     assert_int_equal(value_of(cpc, set, 1), (uint64_t)-993);
 }
 
-/* One that was stopped stays so over a restart, which opens it anew, and begins with the next enable. */
+/*
+ * A stopped set stays stopped over a restart, which reopens its events; the next enable starts it.
+ */
 static void overflow_restarted_while_stopped(void **state)
 {
     (void)state;
@@ -138,7 +140,7 @@ static void overflow_restarted_while_stopped(void **state)
     assert_true(nth_event(1)->counts && nth_event(1)->refreshed == 1);
 }
 
-/* A preset and the events until it overflows. */
+/* A preset and the number of events until it overflows. */
 static void periods(void **state)
 {
     (void)state;
@@ -153,7 +155,7 @@ static void periods(void **state)
     }
 }
 
-/* ---- what is made of its answers ------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void each_its_own_value(void **state)
 {
@@ -183,31 +185,31 @@ static void taking_turns(void **state)
     machine_run(0, 1000, 250);
     struct rtc_cpc_reading r = reading_of(cpc, set, 0);
     assert_true(r.known && r.scaled);
-    assert_int_equal(r.value, 900); /* the preset is no estimate */
+    assert_int_equal(r.value, 900); /* the preset is not scaled */
     assert_int_equal(r.enabled_ns, 1000);
     assert_int_equal(r.running_ns, 250);
 
-    /* Since the restart alone. */
+    /* Only the counts since the restart. */
     assert_int_equal(rtc_cpc_set_restart(cpc, set), 0);
     nth_event(0)->value = 130;
     machine_run(0, 60, 20);
     r = reading_of(cpc, set, 0);
     assert_true(r.known && r.scaled && r.value == 590 && r.enabled_ns == 60 && r.running_ns == 20);
 
-    /* Never on the counters: not 0, and not the preset. */
+    /* Never on the counters: unknown, neither 0 nor the preset. */
     assert_int_equal(rtc_cpc_set_restart(cpc, set), 0);
     machine_run(0, 60, 0);
     r = reading_of(cpc, set, 0);
     assert_true(!r.known && r.value == 0);
     assert_string_equal(r.why, "n/a: other events had the counters all the time");
 
-    /* Large numbers do not overflow while they are scaled. */
+    /* Scaling large numbers does not overflow. */
     nth_event(0)->value = 130 + (1ull << 62);
     machine_run(0, 1ull << 40, 1ull << 40);
     assert_int_equal(reading_of(cpc, set, 0).value, 500 + (1ull << 62) + (60ull << 22));
 }
 
-/* What the counter of the set's only request is at after so many more events, in so many more ns. */
+/* Sample the set's only request after `events` more events, in these times in ns. */
 static rtc_cpc_buf_t *sampled_after(rtc_cpc_set_t *set, uint64_t events, uint64_t enabled, uint64_t running)
 {
     rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
@@ -229,7 +231,7 @@ static void is_reading(rtc_cpc_buf_t *buf, uint64_t value, bool scaled, int64_t 
     assert_string_equal(r.source, "perf: hardware");
 }
 
-/* Estimates need not grow: between two of them it counted what it did, scaled to that time alone. */
+/* Estimates need not grow: a difference is the count in between, scaled to that interval alone. */
 static void between_estimates(void **state)
 {
     (void)state;
@@ -248,7 +250,7 @@ static void between_estimates(void **state)
     rtc_cpc_buf_add(cpc, e, b, d);
     is_reading(e, 720, true, 200, 100);
 
-    /* Two intervals that meet are one; each by itself is its own estimate. */
+    /* Two adjacent intervals are added to one; each alone has an estimate of its own. */
     rtc_cpc_buf_sub(cpc, e, c, a);
     is_reading(e, 80, true, 20, 10);
     rtc_cpc_buf_add(cpc, d, d, e);
@@ -260,7 +262,7 @@ static void between_estimates(void **state)
     rtc_cpc_buf_sub(cpc, d, d, d);
     is_reading(d, 0, true, 0, 0);
 
-    /* A part that was counted all the time is no estimate, and neither is what the program says. */
+    /* An interval that was counted completely is exact, and so is a value set by the program. */
     rtc_cpc_buf_sub(cpc, d, sampled_after(set, 7, 30, 30), c);
     is_reading(d, 7, false, 30, 30);
     assert_int_equal(rtc_cpc_buf_set(cpc, e, 0, 1000), 0);
@@ -269,14 +271,14 @@ static void between_estimates(void **state)
     rtc_cpc_buf_sub(cpc, d, b, e);
     is_reading(d, 500, true, 100, 10);
 
-    /* A sum that began with zeros has the source of what was added. */
+    /* A sum that began with zeros has the source of the added value. */
     rtc_cpc_buf_t *sum = rtc_cpc_buf_create(cpc, set);
     rtc_cpc_buf_zero(cpc, sum);
     rtc_cpc_buf_add(cpc, sum, sum, a);
     is_reading(sum, 720, true, 200, 100);
 }
 
-/* Of an interval in which others had the counters nothing is known, nor of what is made of it. */
+/* An interval without the counters has no known value, nor have its sums and differences. */
 static void between_not_known(void **state)
 {
     (void)state;
@@ -294,7 +296,10 @@ static void between_not_known(void **state)
     assert_string_equal(r.why, "n/a: not known of one of the two buffers");
 }
 
-/* Samples of two starts have nothing between them: their estimates are taken as they are. */
+/*
+ * Samples before and after a restart have no interval in between: their estimates are used as they
+ * are.
+ */
 static void between_starts(void **state)
 {
     (void)state;
@@ -317,7 +322,7 @@ static void nothing_counted_yet(void **state)
     (void)state;
     rtc_cpc_set_t *set = set_of(cpc, "cycles", 5, USER);
     bind(set, 0);
-    struct rtc_cpc_reading r = reading_of(cpc, set, 0); /* it has not wanted to run yet */
+    struct rtc_cpc_reading r = reading_of(cpc, set, 0); /* it has not been enabled yet */
     assert_true(r.known && !r.scaled && r.value == 5);
 }
 
@@ -344,12 +349,12 @@ static void stopped_and_going(void **state)
     add(cpc, set, "instructions", 0, USER);
     bind(set, 0);
     assert_int_equal(rtc_cpc_disable(cpc), 0);
-    assert_true(!nth_event(0)->counts && nth_event(1)->counts); /* the leader alone */
+    assert_true(!nth_event(0)->counts && nth_event(1)->counts); /* only the leader */
     assert_int_equal(rtc_cpc_enable(cpc), 0);
     assert_true(nth_event(0)->counts);
 }
 
-/* ---- others --------------------------------------------------------------------------------------- */
+/* ---- other threads --------------------------------------------------------------------------- */
 
 static int offline(const struct perf_event_attr *a, int group)
 {
@@ -367,7 +372,7 @@ static void of_a_processor(void **state)
     nth_event(1)->value = 9;
     machine_run(0, 10, 10);
     assert_int_equal(value_of(cpc, set, 1), 9);
-    assert_true(rtc_cpc_disable(cpc) == -1 && errno == EINVAL); /* it is not the calling thread's */
+    assert_true(rtc_cpc_disable(cpc) == -1 && errno == EINVAL); /* bound to another thread */
     machine.answer = offline;
     assert_true(rtc_cpc_bind_cpu(cpc, 0, set, 0) == -1 && errno == ENOSYS);
     assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
@@ -386,7 +391,7 @@ static void of_a_process(void **state)
     assert_int_equal(rtc_pctx_release(self), 0);
 }
 
-/* ---- kernels that cannot read groups of inherited events ------------------------------------------- */
+/* ---- kernels that cannot read groups of inherited events ------------------------------------- */
 
 static int refuse_inherited_groups(const struct perf_event_attr *a, int group)
 {

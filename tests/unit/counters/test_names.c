@@ -1,5 +1,6 @@
 /*
- * test_names.c - events and attributes that the kernel tells of in files; the files are the test's.
+ * test_names.c - events and attributes that the kernel describes in files; the test provides the
+ * files.
  *
  * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name -Wl,--wrap=os_read_text,--wrap=os_each_name,--wrap=os_stat
  */
@@ -42,7 +43,7 @@ static const struct {
 };
 
 static bool has_tracefs = true;
-static unsigned looks_left = UINT32_MAX; /* before there is no descriptor left to look with */
+static unsigned looks_left = UINT32_MAX; /* reads that succeed before descriptors run out */
 
 static bool may_look(void)
 {
@@ -71,7 +72,7 @@ int __wrap_os_stat(const char *path, struct stat *st)
     return has_tracefs ? 0 : -ENOENT;
 }
 
-/* The next part of a path below the folder, unless the file before had the same one. */
+/* The next component of a path below the folder; false if the path is elsewhere. */
 static bool child_of(size_t i, const char *folder, char name[64])
 {
     size_t n = strlen(folder);
@@ -137,7 +138,7 @@ static void events(void **state)
     is_asked_for("cpu/cache-misses/", 4, 0x412e, 0, 0);
     is_asked_for("cpu/mem-loads/", 4, 0x400cd, 3, 0);
     is_asked_for("cpu/event=0x2e,umask=65/", 4, 0x412e, 0, 0);
-    is_asked_for("cpu/event=0xf2e/", 4, 0xf0000002e, 0, 0); /* in two pieces */
+    is_asked_for("cpu/event=0xf2e/", 4, 0xf0000002e, 0, 0); /* a value in two bit fields */
     is_asked_for("cpu/cache-misses,umask=0x2/", 4, 0x22e, 0, 0);
     is_asked_for("cpu/edge/", 4, 1 << 18, 0, 0);
     is_asked_for("cpu/all=0xffffffffffffffff/", 4, 0, 0, UINT64_MAX);
@@ -209,7 +210,7 @@ static void attributes(void **state)
     fails("cycles", &(rtc_cpc_attr_t){"picnum", 4}, BOTH, RTC_CPC_INVALID_PICNUM, "there is no such counter: 4");
 }
 
-/* ---- walks ---------------------------------------------------------------------------------------- */
+/* ---- walks ----------------------------------------------------------------------------------- */
 
 static struct {
     unsigned count, picno;
@@ -236,7 +237,7 @@ static unsigned times_visited(const char *name)
     return n;
 }
 
-/* Each name that is told can be added. */
+/* Each visited name can be added. */
 static void all_can_be_added(void)
 {
     for (unsigned i = 0; i < visited.count; i++) {
@@ -304,7 +305,7 @@ static void walks_of_attributes(void **state)
         assert_string_equal(visited.name[i], want[i]);
 }
 
-/* ---- without descriptors -------------------------------------------------------------------------- */
+/* ---- without free descriptors ---------------------------------------------------------------- */
 
 static int open_if_may_look(const struct perf_event_attr *a, int group)
 {
@@ -324,7 +325,7 @@ static void is_told_of_descriptors(void)
     assert_string_equal(told.text, words);
 }
 
-/* Wherever there is none any more, nothing else is said of a name: it is known, or it is not. */
+/* Whenever descriptors run out, no wrong result is returned: the name is known, or it is not. */
 static void names_without_descriptors(void **state)
 {
     (void)state;

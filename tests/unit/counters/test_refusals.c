@@ -1,6 +1,6 @@
 /*
- * test_refusals.c - whatever the kernel says instead of opening a counter: the program's errno, the
- * subcode, the exact words; nothing stays open, and no number is given.
+ * test_refusals.c - errors of the kernel when a counter is opened: the program's errno, the subcode
+ * and the exact text; no descriptor stays open, and no value is returned.
  *
  * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name
  */
@@ -17,7 +17,7 @@
 #define BOTH (USER | RTC_CPC_COUNT_SYSTEM)
 #define NOTIFY RTC_CPC_OVF_NOTIFY_EMT
 
-/* The machine's answer to these; members: only to an event that joins a group. */
+/* The machine's error for these events; members: only for an event that joins a group. */
 static struct {
     int err;
     uint32_t type; /* -1u: any */
@@ -55,7 +55,7 @@ static void bind_fails(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int error, int subcod
 
 #define OTHERS "forbidden by the system: a container's filter, or a security module"
 
-/* Of `event`, the last of its set, with a machine that has counters and refuses just this one. */
+/* The machine has counters and refuses only `event`, the last of its set. */
 static const struct row {
     int err;
     const char *event;
@@ -115,7 +115,7 @@ static void every_error(void **state)
         one_refusal(&rows[i]);
 }
 
-/* As in a virtual machine. */
+/* As in a virtual machine without a PMU. */
 static void no_pmu(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void paranoid_levels(void **state)
     }
 }
 
-/* Each may be counted, but not all of them at once. */
+/* Each event can be counted, but not all of them at once. */
 static void too_much_for_one_group(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void too_much_for_one_group(void **state)
     rtc_cpc_close(cpc);
 }
 
-/* What was no answer about the machine is asked again. */
+/* Probes that failed for lack of resources are repeated. */
 static void asked_again(void **state)
 {
     static const int passing[] = {ENFILE, EMFILE, ENOMEM};
@@ -182,12 +182,12 @@ static void asked_again(void **state)
     }
 }
 
-/* ---- clocks in their place -------------------------------------------------------------------------- */
+/* ---- clocks as substitutes ------------------------------------------------------------------- */
 
 static const struct {
     const char *event;
     unsigned flags;
-    const char *source; /* NULL: nothing takes its place */
+    const char *source; /* NULL: no substitute */
 } stand_ins[] = {
     {"task-clock", USER, "clock_gettime: CPU time of the thread"},
     {"cpu-clock", BOTH, "clock_gettime: CPU time of the thread"},
@@ -195,7 +195,7 @@ static const struct {
     {"minor-faults", BOTH, "getrusage"},
     {"major-faults", BOTH, "getrusage"},
     {"context-switches", BOTH, "getrusage"},
-    {"page-faults", USER, NULL}, /* a clock cannot tell the modes apart */
+    {"page-faults", USER, NULL}, /* a clock does not distinguish the modes */
     {"page-faults", USER | NOTIFY, NULL},
     {"cpu-migrations", BOTH, NULL},
     {"dummy", BOTH, NULL},
@@ -225,7 +225,7 @@ static void clocks_instead(void **state)
     }
 }
 
-/* What is not a matter of permission is said. */
+/* Errors other than missing permission are reported. */
 static void no_clock_instead(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_detached.c - a process that shares our memory, at each moment of its end: until nobody can see it any more it has
- * our memory, or is over.
+ * test_detached.c - a process that shares our memory, at each moment of its end: as long as it is
+ * visible, it either has our memory or has ended.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 static _Alignas(64) char stack[65536];
 static _Atomic int open_files;
 
-/* To close them all takes the kernel a while, in which the process has no memory. */
+/* Closing all of them takes the kernel a while, in which the process has no memory. */
 static int many_files(void *unused)
 {
     (void)unused;

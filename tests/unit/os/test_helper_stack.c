@@ -1,6 +1,6 @@
 /*
- * test_helper_stack.c - work on the helper stack: where it runs, with which signals, and how a
- * lock is waited for.
+ * test_helper_stack.c - work on the helper stack: its stack, its signal mask, and waiting for a
+ * lock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static sigset_t mask_now(void)
     return mask;
 }
 
-/* ---- where it runs --------------------------------------------------------------------------- */
+/* ---- stack and signals ----------------------------------------------------------------------- */
 
 struct seen {
     uintptr_t at, program_sp;
@@ -88,7 +88,7 @@ static void without_struct(void **state)
     assert_true(here() - s.at < 4096 && !s.here && !s.blocked);
 }
 
-/* In a sandbox signals must not be touched. */
+/* In a sandbox the signal mask must not be changed. */
 static void in_sandbox(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void on_signal(int signal)
         atomic_store(&handled, true);
 }
 
-/* Holds the lock until the thread that waits for it has handled a signal. */
+/* Hold the lock until the thread that waits for it has handled a signal. */
 static void *hold(void *waiter)
 {
     self = &second;
@@ -192,14 +192,14 @@ static void locks_are_awaited_outside(void **state)
     assert_true(!first.helper.use);
 }
 
-/* ---- left by a jump -------------------------------------------------------------------------- */
+/* ---- left by longjmp ------------------------------------------------------------------------- */
 
 static sigjmp_buf out;
 
 static void on_fault(int signal)
 {
     (void)signal;
-    helper_abandon(true); /* as core does */
+    helper_abandon(true); /* as core calls it */
     siglongjmp(out, 1);
 }
 

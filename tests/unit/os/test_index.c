@@ -1,6 +1,6 @@
 /*
- * test_index.c - numbers by hash: what was put is found, also past the end and around it, and while
- * the index is replaced by a larger one under those who look.
+ * test_index.c - a hash index of numbers: entries are found, also past the end of the table with
+ * wrap-around, and while a larger table replaces it under concurrent readers.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-/* ---- one thread ----------------------------------------------------------------------------------- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
-/* A number's hash is itself, times something. */
+/* A number's hash is the number times a factor. */
 static bool put(struct index *x, uint32_t number, uint64_t hash)
 {
     uint32_t at = index_first(x, hash);
@@ -37,7 +37,7 @@ static bool has(const struct index *x, uint32_t number, uint64_t hash)
 static void test_putting(void **state)
 {
     (void)state;
-    for (uint64_t factor = 0; factor < 70; factor += 23) { /* 0: all at one place */
+    for (uint64_t factor = 0; factor < 70; factor += 23) { /* 0: all collide */
         struct index *x = index_make(1024);
         assert_non_null(x);
         for (uint32_t n = 1; n < index_limit(x); n++) {
@@ -47,11 +47,11 @@ static void test_putting(void **state)
         }
         for (uint32_t n = 1; n < index_limit(x); n++)
             assert_true(has(x, n, n * factor + 1000));
-        assert_false(has(x, 5000, 7)); /* there is a gap, always */
+        assert_false(has(x, 5000, 7)); /* there is always an empty slot */
     }
 }
 
-/* Beside the number stands a part of its hash that tells most others from it. */
+/* A slot has a part of the hash beside the number; it excludes most other numbers. */
 static void test_hashes(void **state)
 {
     struct index *x = index_make(64);
@@ -78,35 +78,35 @@ static void test_sizes(void **state)
         assert_int_equal(index_first(x, UINT64_MAX), slots - 1);
         assert_int_equal(index_next(x, slots - 1), 0);
         assert_true(index_put(x, slots - 1, 0, 1));
-        assert_false(index_put(x, slots - 1, 0, 2)); /* another was faster */
+        assert_false(index_put(x, slots - 1, 0, 2)); /* another thread was first */
         assert_int_equal(index_at(x, slots - 1), 1);
         assert_false(index_is_full(x, slots * 3 / 4));
         assert_true(index_is_full(x, slots - slots / 8));
         assert_true(index_limit(x) < slots && index_limit(x) >= slots - slots / 8);
         index_retire(x);
-        assert_int_equal(index_first(x, UINT64_MAX), slots - 1); /* may still be looked into */
+        assert_int_equal(index_first(x, UINT64_MAX), slots - 1); /* may still be read */
         assert_true(index_bytes(x) == PAGE_BYTES || index_at(x, slots - 1) == 0);
     }
 }
 
-/* ---- readers and a writer ---------------------------------------------------------------------------- */
+/* ---- readers and a writer -------------------------------------------------------------------- */
 
 #ifdef RTC_SANITIZED
-#define NUMBERS 50000u /* it takes its time */
+#define NUMBERS 50000u /* enough for concurrency */
 #else
 #define NUMBERS 200000u
 #endif
 #define READERS 3u
 
 static struct index *_Atomic shared;
-static _Atomic uint32_t known; /* numbers below are there */
+static _Atomic uint32_t known; /* numbers below are in the index */
 
 static uint64_t hash_of(uint32_t n)
 {
     return n * 0x9e3779b97f4a7c15ull >> 32;
 }
 
-/* As its owners look. */
+/* Look up as the index's users do. */
 static bool find(uint32_t n)
 {
     struct index *x = atomic_load(&shared), *now;

@@ -1,5 +1,5 @@
 /*
- * test_memory.c - what os promises of mappings, with the features of this kernel and without.
+ * test_memory.c - guarantees of os for mappings, with all features of this kernel and without.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -21,11 +21,11 @@
 #define PAGES 4u
 #define BYTES (PAGES * PAGE_BYTES)
 
-static char *place; /* what the next child touches */
+static char *place; /* the address that the next child accesses */
 
 static void touch(void)
 {
-    signal(SIGSEGV, SIG_DFL); /* cmocka and sanitizers have handlers of their own */
+    signal(SIGSEGV, SIG_DFL); /* cmocka and sanitizers have handlers for it */
     *(volatile char *)place = 1;
 }
 
@@ -55,7 +55,7 @@ static void reserving(void **state)
     assert_true(os_failed(os_reserve(NULL, (size_t)1 << 60, false)));
 }
 
-/* Exactly there or not at all; what lies there stays. */
+/* Map exactly there or fail; existing mappings stay. */
 static void fixed(void)
 {
     char *p = os_map(BYTES);
@@ -101,7 +101,7 @@ static void populating(void)
     MUST(mincore(p, 2 * PAGE_BYTES, in_core) == 0 && in_core[0] & 1 && in_core[1] & 1);
     for (size_t i = 0; i < 2 * PAGE_BYTES; i++)
         MUST(p[i] == 0);
-    MUST(os_populate(p, BYTES) == -EFAULT); /* behind the end of the file: an error, no signal */
+    MUST(os_populate(p, BYTES) == -EFAULT); /* past the end of the file: an error, no signal */
     MUST(os_populate(p + 2 * PAGE_BYTES, PAGE_BYTES) == -EFAULT);
 }
 
@@ -135,13 +135,13 @@ static void giving_back(void **state)
 
     p = short_file();
     memset(p, 5, 2 * PAGE_BYTES);
-    assert_int_equal(os_release_file(p, PAGE_BYTES), 0); /* for everybody who maps it */
+    assert_int_equal(os_release_file(p, PAGE_BYTES), 0); /* for all processes that map it */
     assert_int_equal(p[0], 0);
     assert_int_equal(p[PAGE_BYTES], 5);
     os_unmap(p, BYTES);
 }
 
-/* A mapping of ours becomes a reservation, or a file's, without moving. */
+/* A mapping of ours becomes a reservation, or a file's mapping, at the same address. */
 static void replacing(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void reading(void **state)
     assert_false(os_is_readable(UINTPTR_MAX));
 }
 
-/* The part of [p, p + BYTES) that is said to be ours. */
+/* Number of bytes of [p, p + BYTES) that are registered as ours. */
 static size_t own_bytes(const char *p)
 {
     uintptr_t start = 0, end = (uintptr_t)p;
@@ -238,7 +238,7 @@ static void knowing_what_is_ours(void **state)
     assert_int_equal(own_bytes(theirs), 0);
     os_next_own((uintptr_t)p + PAGE_BYTES, &start, &end);
     assert_true(start == (uintptr_t)p + PAGE_BYTES && end == (uintptr_t)p + BYTES);
-    assert_false(os_failed(os_replace(p, PAGE_BYTES))); /* in its place: noted once */
+    assert_false(os_failed(os_replace(p, PAGE_BYTES))); /* at the same address: registered once */
     assert_int_equal(own_bytes(p), BYTES);
     os_unmap(p, BYTES);
     assert_int_equal(own_bytes(p), 0);
@@ -249,7 +249,7 @@ static void knowing_what_is_ours(void **state)
     assert_true(start == UINTPTR_MAX && end == UINTPTR_MAX);
 }
 
-/* A piece in the midst, then what is left from its beginning and to its end, and all. */
+/* Remove a piece in the middle, then the beginning and the end of the rest, then all. */
 static void giving_up_what_is_ours(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void giving_up_what_is_ours(void **state)
     assert_int_equal(munmap(p, 8 * PAGE_BYTES), 0);
 }
 
-/* Every field of the lines about a file's mapping. */
+/* Every field of the maps lines of a file's mapping. */
 static void reading_mappings(void **state)
 {
     (void)state;
@@ -290,11 +290,11 @@ static void reading_mappings(void **state)
     munmap(p, 2 * PAGE_BYTES);
     close(fd);
     assert_in_range(os_break_start(), 1u << 20, (uintptr_t)sbrk(0));
-    assert_int_equal(brk((void *)(os_break_start() - 1)), 0); /* libc says so, and */
+    assert_int_equal(brk((void *)(os_break_start() - 1)), 0); /* libc's result, although */
     assert_true((uintptr_t)sbrk(0) >= os_break_start()); /* the kernel has refused */
 }
 
-/* libc's code, as it is and changed: the first bytes of a jump. */
+/* libc's code, unmodified and patched with a jump's first bytes. */
 static void plain_calls(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_probe.c - the test switches that the conformance tests stand on: a feature is switched off
- * by its whole name only, and the n-th system call fails, once.
+ * test_probe.c - the test switches of the conformance tests: a feature is disabled only by its
+ * complete name, and the n-th system call fails, once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void nothing_lost(void)
     MUST(os_barrier_ready());
 }
 
-static size_t feature; /* of one_lost */
+static size_t feature; /* for one_lost */
 static const char *shape;
 
 static void one_lost(void)
@@ -76,7 +76,7 @@ static void without(void **state)
 
 static void third_call(void)
 {
-    os_mark_missing(OS_MEMBARRIER); /* so that starting asks nothing of the kernel */
+    os_mark_missing(OS_MEMBARRIER); /* so that starting makes no system call */
     start_with("RTCHECK_TEST_FAIL=3");
     MUST(os_ppid() == (uint32_t)getppid());
     MUST(os_ppid() == (uint32_t)getppid());
@@ -85,7 +85,7 @@ static void third_call(void)
         MUST(os_ppid() == (uint32_t)getppid());
 }
 
-/* What the kernel cannot refuse is asked for again. */
+/* A call that the kernel cannot refuse is repeated. */
 static void call_again(void)
 {
     os_mark_missing(OS_MEMBARRIER);
@@ -113,11 +113,11 @@ static void in_sandbox(void)
 {
     char name[16] = "before";
     MUST(!os_sandboxed() && !os_on_alternate_stack());
-    MUST(os_process_gone(0x3fffffff)); /* beyond every pid there can be */
+    MUST(os_process_gone(0x3fffffff)); /* larger than any pid */
     MUST(!os_process_gone((uint32_t)getpid()));
     os_enter_sandbox();
     MUST(os_sandboxed());
-    MUST(os_on_alternate_stack());      /* cannot be asked any more: yes */
+    MUST(os_on_alternate_stack());      /* it cannot be determined: yes */
     MUST(!os_process_gone(0x3fffffff)); /* in doubt: no */
     os_thread_name(name);
     MUST(name[0] == '\0');

@@ -1,6 +1,6 @@
 /*
- * test_bootstrap.c - memory for the first calls: aligned, apart, zero, remembered, and finite.  Each test
- * takes the one arena of a process of its own.
+ * test_bootstrap.c - memory for the first calls: aligned, disjoint, zero, recognized, and limited.
+ * Each test uses the one arena of a process of its own.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static void one_by_one(void)
         size_t align = (size_t)1 << request % 13;
         char *p = bootstrap_take(request, align);
         MUST(p && (uintptr_t)p % align == 0 && (uintptr_t)p % 16 == 0);
-        MUST(p > end); /* a redzone byte behind each: empty ones are apart, too */
+        MUST(p > end); /* a redzone byte after each: empty blocks are distinct, too */
         MUST(bootstrap_owns(p) && bootstrap_owns(p + request));
         MUST(bootstrap_request(p) == request);
         MUST(is_zero(p, request));
@@ -55,7 +55,7 @@ static void what_is_not_ours(void)
     MUST(!bootstrap_owns(first + (256 << 10)));
 }
 
-/* Refused ones take nothing: what is left can still be had. */
+/* Refused requests consume nothing: the remaining memory can still be allocated. */
 static void refused(void)
 {
     char *first = bootstrap_take(8, 16);
@@ -64,7 +64,7 @@ static void refused(void)
     MUST(!bootstrap_take(256 << 10, 16));
     MUST(!bootstrap_take(256 << 10, 1));
     MUST(!bootstrap_take(1, 8192));
-    MUST(!bootstrap_take((256 << 10) - 16, 16)); /* with its redzone it would be 256 KiB */
+    MUST(!bootstrap_take((256 << 10) - 16, 16)); /* with its redzone it would need 256 KiB */
     char *next = bootstrap_take(8, 16);
     MUST(next == first + 16);
     while (bootstrap_take(1000, 16))
@@ -100,7 +100,7 @@ static void together(void)
         pthread_join(thread[i], NULL);
     for (uint32_t i = 0; i < THREADS; i++)
         for (uint32_t k = 0; k < EACH; k++)
-            MUST(taken[i][k] && !*taken[i][k] && ++*taken[i][k] == 1); /* nobody else has it */
+            MUST(taken[i][k] && !*taken[i][k] && ++*taken[i][k] == 1); /* not shared */
 }
 
 IN_CHILD(one_by_one)

@@ -1,6 +1,6 @@
 /*
- * test_copy.c - a child's own records of a slab that it inherited, also when its parent - who knows
- * of no child - has used the old ones for another slab by then.
+ * test_copy.c - a child's own records of a slab that it inherited, even if its parent, which does
+ * not see the child, has reused the old ones for another slab by then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #define CLASS 4u
-#define OTHER_CLASS (CLASS + 1) /* of as many units */
+#define OTHER_CLASS (CLASS + 1) /* with the same number of units */
 
 static void *take(uint32_t class)
 {
@@ -43,7 +43,7 @@ static uint64_t place_of(const void *p)
     return (uint64_t)(pool_find(p).head - heap.unit);
 }
 
-/* The slab of `first` leaves, another slab takes its units, and one elsewhere its records. */
+/* Free the slab of `first`; another slab takes its units, and a slab elsewhere its records. */
 static void use_again(void **first, void *second)
 {
     const struct segment *records = segment_of(first[0]);

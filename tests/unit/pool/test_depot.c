@@ -1,8 +1,8 @@
 /*
- * test_depot.c - stacks by number: an id means the frames that were put, equal stacks have one id,
- * and that holds in threads, in forked children, and where there is no room for more.
+ * test_depot.c - stack depot: an id stands for the stored frames, equal stacks have one id, also
+ * with several threads, in forked children, and without room for more.
  *
- * What is left of the budget at its end is not tried here: 16 million nodes would have to be made.
+ * The end of the node budget is not tested: 16 million nodes would have to be created.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STACKS 1500u /* it takes its time */
+#define STACKS 1500u /* fewer: it is slow */
 #else
 #define STACKS 6000u
 #endif
@@ -32,7 +32,7 @@ struct stack {
 static struct stack stacks[STACKS];
 static uint32_t id_of[STACKS];
 
-/* Most begin as an earlier one does, at its outer end, and differ from there on. */
+/* Most stacks share some outer frames with an earlier one. */
 static void make_stacks(uint64_t random)
 {
     for (uint32_t i = 0; i < STACKS; i++) {
@@ -67,7 +67,7 @@ static uint32_t put(const struct stack *s)
     return depot_put(s->pc, s->count, s->end, true);
 }
 
-/* What stack_cache_update makes of it. */
+/* The cached stack that stack_cache_update would build. */
 static void make_cached(struct cached_stack *t, const struct stack *s)
 {
     memset(t, 0, sizeof *t);
@@ -80,7 +80,7 @@ static void make_cached(struct cached_stack *t, const struct stack *s)
     }
 }
 
-/* ---- one thread ------------------------------------------------------------------------------------- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
 static void stacks_by_number(void)
 {
@@ -93,7 +93,7 @@ static void stacks_by_number(void)
     uint64_t nodes = image()->depot_nodes;
     for (uint32_t i = 0; i < STACKS; i++) {
         MUST(put(&stacks[i]) == id_of[i] && means(id_of[i], &stacks[i]));
-        uint32_t k = (uint32_t)(i * 7919ull % STACKS); /* of some pairs */
+        uint32_t k = (uint32_t)(i * 7919ull % STACKS); /* compare pairs */
         MUST((id_of[i] == id_of[k]) == is_same(&stacks[i], &stacks[k]));
     }
     MUST(image()->depot_nodes == nodes && nodes > 4 * 4096); /* the index has doubled */
@@ -118,14 +118,14 @@ static void by_cached(void)
         for (uint32_t k = 1; k <= t.count; k++) /* an outer part has the id of its own stack */
             MUST(!t.more[k].id ||
                  depot_put(stacks[i].pc + t.count - k, k, t.end, false) == t.more[k].id);
-        t.count = 1 + t.count / 2; /* returned */
+        t.count = 1 + t.count / 2; /* as after returns */
         struct stack outer = {.count = t.count, .end = t.end};
         memcpy(outer.pc, stacks[i].pc + stacks[i].count - t.count, t.count * sizeof outer.pc[0]);
         MUST(means(depot_put_cached(&t, true), &outer));
     }
 }
 
-/* A handler may not let anything grow: what fits is there all the same. */
+/* In a handler nothing may be allocated; stacks that fit are stored all the same. */
 static void no_growth(void)
 {
     run_here();
@@ -142,20 +142,20 @@ static void no_growth(void)
     }
     MUST(pc - first >= 100 && pc - first <= 2 * DEPOT_CHUNK_NODES);
     MUST(depot_put((uint64_t[]){3, 4}, 2, STACK_WHOLE, false) == 0);
-    MUST(depot_put((uint64_t[]){2}, 1, STACK_WHOLE, false) != 0); /* it is there */
+    MUST(depot_put((uint64_t[]){2}, 1, STACK_WHOLE, false) != 0); /* it exists already */
     MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
 }
 
-/* What depot_hash makes `hash` of, under `outer`. */
+/* The frame word that depot_hash turns into `hash`, under `outer`. */
 static uint64_t frame_of(uint64_t outer, uint64_t hash)
 {
     uint64_t inverse = 1;
-    for (unsigned i = 0; i < 6; i++) /* of the odd factor, by Newton */
+    for (unsigned i = 0; i < 6; i++) /* the inverse of the odd factor, by Newton's method */
         inverse *= 2 - 0x9e3779b97f4a7c15ull * inverse;
     return ((hash ^ hash >> 32) * inverse) ^ outer;
 }
 
-/* Stacks of one innermost frame whose hashes agree in the half that is kept. */
+/* Stacks of one innermost frame whose hashes are equal in the stored half. */
 static void equal_tags(void)
 {
     uint64_t root = depot_root(STACK_WHOLE), pc[2] = {0x1234, 0}, kept = depot_hash(root, pc[0]);
@@ -172,7 +172,7 @@ static void equal_tags(void)
     MUST(depot_put(pc, 1, STACK_WHOLE, true) == id[0]);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define THREADS 8u
 
@@ -207,11 +207,11 @@ static void threads_together(void)
             MUST(means(ids[k][i], &stacks[i]));
             others += ids[k][i] != ids[0][i];
         }
-    MUST(others < STACKS * THREADS / 20); /* made twice while the index doubled */
+    MUST(others < STACKS * THREADS / 20); /* duplicates made while the index doubled */
 }
 
-#ifndef __SANITIZE_THREAD__ /* it holds signals back */
-static unsigned sleep_at, steps; /* instructions */
+#ifndef __SANITIZE_THREAD__ /* it delays signals */
+static unsigned sleep_at, steps; /* in instructions */
 static _Atomic bool asked, done;
 
 static void *put_when_asked(void *unused)
@@ -224,7 +224,7 @@ static void *put_when_asked(void *unused)
     return unused;
 }
 
-/* This thread sleeps, until the other is done - or it sleeps on a lock that the other needs. */
+/* Sleep until the other thread is done, or until a timeout: the other may need a lock of ours. */
 static void sleep_a_while(int signal)
 {
     uint64_t begin = os_clock_ns();
@@ -235,7 +235,7 @@ static void sleep_a_while(int signal)
         sched_yield();
 }
 
-/* The index is nearly full, and the other thread lets it double while this one is asleep. */
+/* The index is nearly full, and the other thread doubles it while this one sleeps. */
 static void sleeper(void)
 {
     pthread_t other;
@@ -256,14 +256,14 @@ static void test_sleeper(void **state)
 {
     (void)state;
     int status = 0;
-    for (sleep_at = 1; status == 0; sleep_at += 3) /* any moment that matters is longer */
+    for (sleep_at = 1; status == 0; sleep_at += 3) /* all relevant moments last longer */
         status = in_child(sleeper);
     assert_int_equal(status, 77 << 8);
     assert_true(sleep_at > 50);
 }
 #endif
 
-/* ---- forks -------------------------------------------------------------------------------------------- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 static void after_fork(void)
 {
@@ -278,7 +278,7 @@ static void after_fork(void)
     bool child = fork_here(&pid);
     uint32_t first = image()->first_depot_chunk;
     MUST(child == (first > 0));
-    for (uint32_t n = 0; n < STACKS; n++) { /* at once, in both, but not the same at once */
+    for (uint32_t n = 0; n < STACKS; n++) { /* in both at once, in opposite orders */
         uint32_t i = child ? n : STACKS - 1 - n, id = put(&stacks[i]);
         MUST(means(id, &stacks[i]));
         MUST(i >= STACKS / 2 || id == id_of[i]);
@@ -293,7 +293,7 @@ static void after_fork(void)
         child_succeeds(pid);
 }
 
-/* Nobody can tell that child's reader about its parent. */
+/* The reader of that child's image has no way to its parent's nodes. */
 static void after_unseen_fork(void)
 {
     pid_t pid;
@@ -314,15 +314,15 @@ static void after_unseen_fork(void)
         MUST(image()->first_depot_chunk > 0 && image()->lease == 0);
 }
 
-/* ---- no more room ---------------------------------------------------------------------------------------- */
+/* ---- without room for more ------------------------------------------------------------------- */
 
-#ifndef __SANITIZE_THREAD__ /* it needs address space itself */
-/* The file has room for nodes, but their index cannot double. */
+#ifndef __SANITIZE_THREAD__ /* it needs address space */
+/* The file has room for nodes, but the index cannot double. */
 static void index_full(void)
 {
     run_here();
     make_stacks(SEED + 5);
-    alarm(60); /* a search without an end */
+    alarm(60); /* against an endless search */
     MUST(put(&stacks[0]));
     no_more_room();
     uint32_t kept = 0;

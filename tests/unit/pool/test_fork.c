@@ -1,10 +1,10 @@
 /*
- * test_fork.c - which snapshots a forked child trusts.
+ * test_fork.c - the snapshots that a forked child may trust.
  *
- * Another thread enters a critical section at each instruction of fork_prepare and fork_parent, as one does
- * that has waited for the fork as long as it may, and stays inside until the fork is over.  The child's view
- * is the records at the end of fork_prepare: where one of them changes afterwards, and where that thread is
- * inside at this moment, the lease has to be torn.
+ * Another thread enters a critical section at each instruction of fork_prepare and fork_parent, as
+ * a thread does that has waited the maximum time for the fork, and stays inside until the fork is
+ * over.  The child sees the records as of the end of fork_prepare.  The lease must be torn if one
+ * of them changes afterwards and that thread is inside at this moment.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,19 +21,19 @@
 
 #define CLASS 4u
 #ifdef RTC_SANITIZED
-#define STRIDE 101u /* there the code has several times as many instructions */
+#define STRIDE 101u /* that build has several times as many instructions */
 #else
-#define STRIDE 13u /* each so many instructions; the first one changes with their number */
+#define STRIDE 13u /* distance of the tested instructions; the first one varies */
 #endif
 
 enum order { REST, ENTER, LEAVE, ENDED };
 
 static struct {
-    _Atomic enum order order; /* the other thread's; REST when it is done */
+    _Atomic enum order order; /* for the other thread; REST when it is done */
     bool inside;
     uint32_t write_epoch; /* its section's */
     struct found block;
-    uint32_t size; /* the next one that it writes */
+    uint32_t size; /* size that it writes next */
     uint64_t step, at;
 } play;
 
@@ -47,7 +47,7 @@ static struct found make_block(void)
     return f;
 }
 
-/* ---- the other thread ------------------------------------------------------------------------- */
+/* ---- the other thread ------------------------------------------------------------------------ */
 
 static void write_record(void)
 {
@@ -56,7 +56,7 @@ static void write_record(void)
     MUST(block_resize(pool_record(&play.block, play.write_epoch), &birth, &was));
 }
 
-/* As section_begin_slow does, but without a wait. */
+/* Like section_begin_slow, but without waiting. */
 static void enter(void)
 {
     atomic_store(&self->crit, (uintptr_t)&play);
@@ -112,7 +112,7 @@ static pthread_t begin(void)
     return id;
 }
 
-/* ---- at each instruction ---------------------------------------------------------------------- */
+/* ---- at each instruction --------------------------------------------------------------------- */
 
 static void at_a_step(int signal)
 {
@@ -129,7 +129,7 @@ static struct lease *lease_of_the_fork(void)
     return NULL;
 }
 
-/* One fork, without the system call; returns the number of its instructions. */
+/* One fork, without the system call; return the number of its instructions. */
 static uint64_t fork_with_entry_at(uint64_t at)
 {
     play.step = 0;
@@ -156,7 +156,7 @@ static uint64_t fork_with_entry_at(uint64_t at)
 static void at_each_step(void)
 {
     pthread_t id = begin();
-    os_enter_sandbox(); /* there no signal is blocked, SIGTRAP included */
+    os_enter_sandbox(); /* a sandbox blocks no signal, including SIGTRAP */
     fence_entries = true;
     signal(SIGTRAP, at_a_step);
     uint64_t steps = fork_with_entry_at(UINT64_MAX);
@@ -168,7 +168,7 @@ static void at_each_step(void)
 }
 IN_CHILD(at_each_step)
 
-/* ---- descendants ------------------------------------------------------------------------------ */
+/* ---- descendants ----------------------------------------------------------------------------- */
 
 static enum block_state state_here(struct found f)
 {
@@ -182,7 +182,7 @@ static bool is_unsure_here(void)
     return atomic_load(&image()->flags) & IMAGE_INHERITED_UNSURE;
 }
 
-/* The lock of forks that the parent held is free in the child, hence not in the thread's list of locks. */
+/* The parent's fork lock is free in the child, hence not in the thread's list of locks. */
 static void child_holds_nothing(void)
 {
     pid_t child;
@@ -197,7 +197,7 @@ static void child_holds_nothing(void)
 }
 IN_CHILD(child_holds_nothing)
 
-/* A child's child gets by a quiet fork what the child got by another one. */
+/* By a quiescent fork a grandchild gets the state that the child got by its own fork. */
 static void grandchild_has(enum block_state wanted)
 {
     pid_t child, grandchild;
@@ -235,7 +235,7 @@ static void wait_for(int end)
     MUST(read(end, &byte, 1) == 1);
 }
 
-/* The writer comes when child and grandchild are images, and have not looked yet. */
+/* The writer runs after child and grandchild have become images, and before they read. */
 static void of_a_parent_torn_late(void)
 {
     int begun[2], torn[2];
@@ -244,7 +244,7 @@ static void of_a_parent_torn_late(void)
     MUST(pipe(begun) == 0 && pipe(torn) == 0);
     fork_prepare();
     child = fork();
-    close(child ? begun[1] : begun[0]); /* who waits for one that failed reads the end */
+    close(child ? begun[1] : begun[0]); /* so that a reader gets end-of-file if the writer fails */
     close(child ? torn[0] : torn[1]);
     if (child == 0) {
         fork_child();
@@ -267,7 +267,7 @@ static void of_a_parent_torn_late(void)
 }
 IN_CHILD(of_a_parent_torn_late)
 
-/* A fork that we do not see, amid one that we do: its child has no lease. */
+/* A fork that the runtime does not see, during one that it sees: its child has no lease. */
 static void amid_another_fork(void)
 {
     pid_t child;
@@ -283,7 +283,7 @@ static void amid_another_fork(void)
 }
 IN_CHILD(amid_another_fork)
 
-/* ThreadSanitizer holds signals back, and ends children of a process that has threads. */
+/* ThreadSanitizer delays signals, and ends forked children of a process with threads. */
 int main(void)
 {
 #ifdef __SANITIZE_THREAD__

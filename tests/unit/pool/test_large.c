@@ -1,6 +1,6 @@
 /*
- * test_large.c - records of large blocks are good at every instant: what a kill leaves behind
- * passes verify.c, and no unit leads to a record that may be another block's.
+ * test_large.c - records of large blocks are valid at every instant: after a kill at any
+ * instruction they pass verify.c, and no unit refers to a record that may belong to another block.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static void start(void)
     block_publish(pool_record(&block, epoch_page->epoch), &(struct block_birth){.mark = MARK_FIRST});
 }
 
-/* After each instruction: what verify.c asks of a block that is in use. */
+/* After each instruction: verify.c's condition for a block in use. */
 static void look(int signal)
 {
     (void)signal;
@@ -41,7 +41,7 @@ static void look(int signal)
     wrong += r->lead + r->request >= r->units << RTC_UNIT_SHIFT;
 }
 
-/* A record that is vacant is anybody's: from then on the units must not lead to it. */
+/* A vacant record may be reused by any thread: from then on the units must not refer to it. */
 static void look_who(int signal)
 {
     (void)signal;
@@ -61,7 +61,7 @@ static void resize(uint64_t request)
     MUST(wrong == 0);
 }
 
-/* ThreadSanitizer holds signals back: with one after each instruction nothing would end. */
+/* ThreadSanitizer delays signals: with one after each instruction the test would not end. */
 #ifndef __SANITIZE_THREAD__
 static void grow_and_shrink(void)
 {
@@ -87,7 +87,7 @@ static void leave_quarantine(void)
     steps_end();
     MUST(any && looked > 20);
     MUST(wrong == 0);
-    uint64_t word, stacks; /* who had found it before finds that there is no block */
+    uint64_t word, stacks; /* earlier readers must find it vacant */
     MUST(block_read(pool_look(&block, 0), &word, &stacks) && word_state(word) == BLOCK_NEVER);
 }
 

@@ -1,9 +1,9 @@
 /*
- * test_modules.c - numbers of objects: an object has one as long as it is loaded, gets it back when
- * it comes back as it was, and the records say so; in forked children, too.
+ * test_modules.c - numbers of objects: an object has one while it is loaded, and gets it back if it
+ * is reloaded unchanged.  The records contain that, in forked children, too.
  *
- * The objects are ELF headers in memory of ours.  The records are read as a reader reads them: in
- * the order of the segments, the later of two with one number counts.
+ * The objects are ELF headers in memory of the test.  The records are read as a reader reads them:
+ * in the order of the segments, the later of two with one number counts.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static struct made {
     _Alignas(8) char byte[BYTES];
 } place[PLACES];
 
-static int handles[PLACES]; /* their addresses */
+static int handles[PLACES]; /* only their addresses are used */
 
 /* An object with a build-id of `id_bytes` bytes `id`; 0: without one. */
 static struct object object_at(uint32_t i, uint8_t id, uint32_t id_bytes, const char *path)
@@ -51,12 +51,12 @@ static struct object object_at(uint32_t i, uint8_t id, uint32_t id_bytes, const 
                            .handle = &handles[i]};
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-static struct segment *all[64]; /* those with records, oldest first */
+static struct segment *all[64]; /* segments with records, oldest first */
 static uint32_t segments;
 
-/* The segments of our image that lie in its first area. */
+/* The segments of our image in its first area. */
 static void read_segments(void)
 {
     char *base = (char *)image() - RTC_AREA_HEAD_BYTES;
@@ -88,7 +88,7 @@ static const struct module_record *record_of(uint32_t number)
     for (uint32_t i = 0; i < segments; i++)
         for (uint32_t k = 0; k < all[i]->count; k++) {
             const struct module_record *m = (struct module_record *)segment_items(all[i]) + k;
-            MUST(m->start < m->end); /* what verify.c demands */
+            MUST(m->start < m->end); /* required by verify.c */
             MUST(memchr(m->path, 0, sizeof m->path) && m->build_id_bytes <= sizeof m->build_id);
             if (m->number == number)
                 found = m;
@@ -108,7 +108,7 @@ static void is_recorded(uint32_t number, const struct object *o, uint8_t id, uin
     MUST(m->loaded && !m->unloaded);
 }
 
-/* ---- loads ------------------------------------------------------------------------------------------------ */
+/* ---- loads ----------------------------------------------------------------------------------- */
 
 static void numbers(void)
 {
@@ -141,10 +141,10 @@ static void build_ids(void)
     uint32_t wanted = 21;
     is_recorded(modules_number(&o, true), &o, 0xaa, 20);
     is_recorded(modules_number(&none, true), &none, 0, 0);
-    memcpy(place[2].byte + 0x218 + 4, &wanted, 4); /* longer than any */
+    memcpy(place[2].byte + 0x218 + 4, &wanted, 4); /* larger than any note */
     is_recorded(modules_number(&long_one, true), &long_one, 0, 0);
     MUST(strlen(record_of(modules_number(&cut, true))->path) == sizeof ((struct module_record *)0)->path - 1);
-    for (uint32_t i = 4; i < 8; i++) { /* damaged: refused, and not read beyond */
+    for (uint32_t i = 4; i < 8; i++) { /* damaged: refused, without reading past the end */
         uint32_t huge = 0xfffffff0;
         struct object bad = object_at(i, 0xee, 20, "/bad");
         Elf64_Phdr *ph = (Elf64_Phdr *)(void *)(place[i].byte + sizeof(Elf64_Ehdr));
@@ -176,7 +176,7 @@ static void many(void)
             MUST(number[i] != number[k]);
 }
 
-/* ---- unloads ------------------------------------------------------------------------------------------------ */
+/* ---- unloads --------------------------------------------------------------------------------- */
 
 static void comes_back(void)
 {
@@ -188,13 +188,13 @@ static void comes_back(void)
         MUST(modules_unloaded(o.handle) == n && modules_unloaded(o.handle) == 0);
         MUST(record_of(n)->unloaded > record_of(n)->loaded);
         MUST(modules_number(&o, false) == 0);
-        o.handle = &handles[i + 2]; /* another handle: it is the object that counts */
+        o.handle = &handles[i + 2]; /* another handle: the object's identity counts */
         MUST(modules_number(&o, true) == n && count_records() == 1);
         is_recorded(n, &o, 0xaa, 20);
     }
 }
 
-/* Another path, another build-id, none, another place: another object. */
+/* Another path, build-id or address, or no build-id: another object. */
 static void others(void)
 {
     run_here();
@@ -219,7 +219,7 @@ static void others(void)
     MUST(modules_number(&o, true) == first);
 }
 
-/* ---- forks ------------------------------------------------------------------------------------------------ */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 static struct object a, b;
 static uint32_t number_of_a, number_of_b;
@@ -233,7 +233,9 @@ static void load_two(void)
     number_of_b = modules_number(&b, true);
 }
 
-/* The child's numbers are its parent's; what changes there is recorded there. */
+/*
+ * The child's numbers are its parent's; changes in the child are recorded in the child's records.
+ */
 static void after_fork(void)
 {
     pid_t pid;
@@ -252,12 +254,12 @@ static void after_fork(void)
         return;
     }
     child_succeeds(pid);
-    is_recorded(number_of_a, &a, 0xaa, 20); /* ours is as it was */
+    is_recorded(number_of_a, &a, 0xaa, 20); /* ours is unchanged */
     is_recorded(number_of_b, &b, 0xbb, 20);
     MUST(count_records() == 2 && modules_number(&a, false) == number_of_a);
 }
 
-/* Nobody leads that child's reader to its parent's records: it has its own. */
+/* A reader of that child has no way to its parent's records: the child has its own. */
 static void after_unseen_fork(void)
 {
     pid_t pid;
@@ -266,8 +268,8 @@ static void after_unseen_fork(void)
         uint32_t n = modules_number(&a, true);
         MUST(n != number_of_a && n != number_of_b);
         is_recorded(n, &a, 0xaa, 20);
-        MUST(modules_unloaded(b.handle) == 0); /* its rules are gone already */
-        MUST(modules_unloaded(a.handle) == n); /* and these have to go */
+        MUST(modules_unloaded(b.handle) == 0); /* its rules were dropped already */
+        MUST(modules_unloaded(a.handle) == n); /* its rules must be dropped now */
         MUST(record_of(n)->unloaded && modules_number(&a, false) == 0);
         MUST(modules_number(&a, true) == n && count_records() == 1);
         return;
@@ -275,7 +277,7 @@ static void after_unseen_fork(void)
     child_succeeds(pid);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define THREADS 4u
 

@@ -1,6 +1,6 @@
 /*
- * test_pending.c - what somebody is told of: freed runs before they go back to the kernel, and what comes into use
- * again, each once, to the unit, and by whom it has to be.
+ * test_pending.c - pending notifications: freed runs before they are returned to the kernel, and
+ * memory that is used again; each once, exactly, and by the thread that must deliver it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +12,12 @@
 
 #include <cmocka.h>
 
-/* ---- what goes ----------------------------------------------------------------------------------- */
+/* ---- releases -------------------------------------------------------------------------------- */
 
-/* Nothing goes before it is told, nor is it anybody's meanwhile; what cannot go is due once. */
+/*
+ * No run is released or reused before its notification; a run that cannot be released is pending
+ * once.
+ */
 static void pending(void)
 {
     struct pending_release d;
@@ -35,13 +38,13 @@ static void pending(void)
     for (; pending_take(&d); told += (uint32_t)d.units) {
         struct unit *other = units_take(d.units, 1, &clean);
         MUST(!other || other + d.units <= d.head || d.head + d.units <= other);
-        pending_put(&d, false); /* it is locked, say */
+        pending_put(&d, false); /* for example, because it is locked */
         MUST(*(char *)unit_address(d.head) == 1);
     }
     MUST(told >= 64 * 32 - 16 * MIB / UNIT_BYTES);
 }
 
-/* Is some due, and all of it in one of these? */
+/* Are notifications pending, and all of them for these two ranges? */
 static bool pending_is_in(const struct unit *one, const struct unit *other, size_t n)
 {
     struct pending_release d;
@@ -53,7 +56,10 @@ static bool pending_is_in(const struct unit *one, const struct unit *other, size
     return all && any;
 }
 
-/* Who is called back takes what he frees there, and leaves the rest to be told to himself. */
+/*
+ * A callback may take memory that it freed itself, and leaves the other notifications to its
+ * caller.
+ */
 static void pending_in_a_callback(void)
 {
     static struct thread called_back = {.number = 7};
@@ -77,7 +83,7 @@ static void pending_in_a_callback(void)
     self = NULL;
 }
 
-/* ---- what comes ---------------------------------------------------------------------------------- */
+/* ---- reuse ----------------------------------------------------------------------------------- */
 
 static uint64_t bytes_in(const struct heap_part *part, const struct unit *first, uint64_t n)
 {
@@ -87,7 +93,7 @@ static uint64_t bytes_in(const struct heap_part *part, const struct unit *first,
     return from < to ? to - from : 0;
 }
 
-/* Of [first, first + n) so much comes back now, and nothing else. */
+/* Of [first, first + n) so many units are announced as reused now, and no other memory. */
 static void must_come(const struct unit *first, uint64_t n, uint64_t units)
 {
     struct heap_part part;
@@ -97,7 +103,10 @@ static void must_come(const struct unit *first, uint64_t n, uint64_t units)
     MUST(inside == units * UNIT_BYTES && all == inside);
 }
 
-/* What was told to be gone is told when it is used again, to the unit, whatever it was joined to meanwhile. */
+/*
+ * Memory announced as released is announced when it is reused, exactly, whatever it was merged with
+ * meanwhile.
+ */
 static void comes_back(void)
 {
     struct heap_part part;
@@ -120,13 +129,13 @@ static void comes_back(void)
     units_give(all, 150, false);
     MUST(units_take(150, 1, &clean) == all);
     must_come(all, 150, 0);
-    heap_watched = false; /* nobody is told any more */
+    heap_watched = false; /* no handler is registered any more */
     MUST(units_take(200, 1, &clean) == all + 150);
     heap_watched = true;
     must_come(all, 640, 0);
 }
 
-/* More than are remembered one by one: all that has come is told at least. */
+/* More than the list holds: at least all reused memory is announced. */
 static void many_come_back(void)
 {
     struct heap_part part;

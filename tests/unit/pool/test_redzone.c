@@ -1,9 +1,9 @@
 /*
- * test_redzone.c - every byte that nobody may write is looked at, and no other: of slots of all
- * sizes, when the block is live and when it is in quarantine.
+ * test_redzone.c - every byte of the redzones is checked, and no other: of slots of all sizes, for
+ * live blocks and for blocks in quarantine.
  *
- * Each byte of a slot is changed in turn.  Which ones matter is said here once more, in plain words,
- * for redzone.h compares many at a time.
+ * Each byte of a slot is changed in turn.  The bytes that matter are defined here a second time,
+ * byte by byte, because redzone.h compares many at a time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #define BORDER 512u
 #define FILL 0xfd
-#define FILLED_WHOLE 4096u /* of larger blocks the first and the last 64 bytes are filled */
+#define FILLED_WHOLE 4096u /* of larger blocks only the first and the last 64 bytes are filled */
 #define FILLED_ENDS 64u
 
 static _Alignas(16) uint8_t room[BORDER + SLOT_BYTES_MAX + BORDER];
@@ -45,7 +45,10 @@ static bool freed_is_whole_in(uint32_t class, uint32_t request)
     return freed_is_intact(slot, size_class[class].slot_bytes, request);
 }
 
-/* The next byte to change: all of small slots; of large ones those around borders and some others. */
+/*
+ * The next byte to change: every byte of small slots; of large ones those near borders and some
+ * others.
+ */
 static uint32_t next_byte(uint32_t at, uint32_t slot_bytes, uint32_t request)
 {
     uint32_t near = at < request ? request - at : at - request;
@@ -72,7 +75,7 @@ static void live_and_freed(uint32_t class, uint32_t request)
     memset(room, 0x11, sizeof room);
     slot[-1] = REDZONE_BYTE;
     redzone_put(slot, class, request);
-    memset(slot, 0x22, request); /* the program's */
+    memset(slot, 0x22, request); /* written by the program */
     assert_true(live_is_whole(class, request));
     change_each(class, request, false);
     fill_put(slot, request);
@@ -114,8 +117,8 @@ static void byte_before(void **state)
     redzone_put_border(slot);
     for (int at = -1; at >= -(int)REDZONE_TAIL; at--) {
         slot[at] = REDZONE_BYTE ^ 1;
-        assert_false(redzone_is_intact(slot, 1, 0, 5)); /* before it is only redzone */
-        assert_int_equal(redzone_is_intact(slot, 2, 0, 5), at != -1); /* before it is the end of slot 1 */
+        assert_false(redzone_is_intact(slot, 1, 0, 5)); /* only redzone precedes it */
+        assert_int_equal(redzone_is_intact(slot, 2, 0, 5), at != -1); /* the end of slot 1 precedes it */
         slot[at] = REDZONE_BYTE;
         assert_true(redzone_is_intact(slot, 1, 0, 5));
     }
@@ -123,7 +126,7 @@ static void byte_before(void **state)
     assert_true(redzone_is_intact(slot, 1, 0, 5));
 }
 
-/* Each block has the width that the option says on both sides, and all slack is redzone. */
+/* Each block has redzones of the option's width on both sides, and all slack is redzone. */
 static void width_of_the_option(void **state)
 {
     (void)state;
@@ -136,7 +139,7 @@ static void width_of_the_option(void **state)
             uint32_t class = class_of(request), slot_bytes = size_class[class].slot_bytes;
             assert_true(slot_bytes - request >= width);
             memset(room, 0x11, sizeof room);
-            redzone_put_border(slot + slot_bytes); /* what a first slot has before it */
+            redzone_put_border(slot + slot_bytes); /* the border before a first slot */
             for (uint32_t i = 1; i <= width; i++)
                 assert_int_equal(slot[slot_bytes - i], REDZONE_BYTE);
             slot[-1] = REDZONE_BYTE;

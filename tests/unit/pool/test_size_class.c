@@ -1,6 +1,6 @@
 /*
- * test_size_class.c - every request gets a slot that holds it and a redzone byte; every offset of
- * every class of slab is divided right.
+ * test_size_class.c - every request gets a slot that holds it and a redzone byte; the division by
+ * slot sizes is exact for every offset in every class of slab.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void requests(void **state)
         uint32_t slot = size_class[class].slot_bytes;
         assert_true(slot >= request + 1);
         if (class)
-            assert_true(size_class[class - 1].slot_bytes < request + 1); /* none smaller would do */
+            assert_true(size_class[class - 1].slot_bytes < request + 1); /* the smallest class */
         if (request >= 256)
             assert_true((slot - request - 1) * 5 <= slot); /* at most 20 % of slack */
     }
@@ -55,7 +55,7 @@ static void requests(void **state)
     assert_true(class_of(SIZE_MAX) >= SIZE_CLASSES);
 }
 
-/* First class in which every slot is aligned; slabs begin at multiples of 64 KiB. */
+/* The first class in which every slot is aligned; slabs begin at multiples of 64 KiB. */
 static uint32_t plain_class(size_t request, size_t align)
 {
     uint32_t class = 0;
@@ -76,8 +76,8 @@ static void alignments(void **state)
 }
 
 /*
- * One slab of each class, in a heap that is nothing but its table: the multiplication against the
- * division, for every byte.
+ * One slab of each class, in a heap that consists only of its table: multiplication is compared
+ * with division for every byte.
  */
 static struct unit table[16];
 
@@ -97,7 +97,7 @@ static void division(void **state)
             const char *p = (char *)heap.base + UNIT_BYTES + at;
             struct found hot = pool_find_hot(p), found = pool_find(p);
             uint64_t slot = at / c->slot_bytes, offset = at % c->slot_bytes;
-            assert_true(((at >> 4) * c->magic >> 32) == slot); /* or the hot path is none */
+            assert_true(((at >> 4) * c->magic >> 32) == slot); /* as in the hot path */
             enum verdict verdict = slot >= c->slots ? PTR_UNUSED : offset ? PTR_INSIDE : PTR_START;
             assert_int_equal(hot.verdict, verdict);
             assert_int_equal(found.verdict, verdict);

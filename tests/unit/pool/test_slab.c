@@ -1,10 +1,10 @@
 /*
- * test_slab.c - slots: no two blocks share a byte, records are those of free slots, what is given
- * back comes back, and slabs that are all free leave.
+ * test_slab.c - slots: no two blocks share a byte, records of free slots are free, freed slots are
+ * reused, and slabs without blocks are released.
  *
- * The test is its own front desk: it publishes and retires records as core does, without a
- * quarantine.  A block is filled with its number from its first byte to the last of its slot, and
- * looked through when it is given back.
+ * The test replaces core: it publishes and retires records as core does, without a quarantine.  A
+ * block is filled with its number from its first byte to the last of its slot, and checked when it
+ * is freed.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STEPS 20000u /* it takes its time */
+#define STEPS 20000u /* fewer: it is slow */
 #else
 #define STEPS 200000u
 #endif
@@ -88,7 +88,7 @@ struct held {
     uint32_t class;
 };
 
-/* Random replacement; `classes` of them, so that few or many share the blocks. */
+/* Random replacement; a small number of `classes` means that many blocks share one. */
 static void churn(struct held *held, uint32_t places, uint32_t classes, uint32_t steps,
                   uint64_t *random)
 {
@@ -124,17 +124,17 @@ static void one_thread(void)
         slab_drain(self);
         for (uint32_t class = 0; class < SIZE_CLASSES; class++)
             MUST(self->bin[class].count == 0);
-        /* Of each class that was used one slab may stay, with all its slots free. */
+        /* Of each class that was used one empty slab may stay. */
         uint64_t stays = 0;
         for (uint32_t class = 0; class < SIZE_CLASSES - 20; class++)
             stays += size_class[class].units * UNIT_BYTES;
         MUST(bytes_in_use() <= before + stays);
-        MUST(round < 3 || heap.bytes <= most + most / 16); /* as much again needs no more */
+        MUST(round < 3 || heap.bytes <= most + most / 16); /* the same load needs no more memory */
         most = heap.bytes > most ? heap.bytes : most;
     }
 }
 
-/* Every slot of a slab is given out before there is another slab, and each once. */
+/* All slots of a slab are used before there is another slab, and each once. */
 static void whole_slabs(void)
 {
     start();
@@ -157,12 +157,12 @@ static void whole_slabs(void)
 
 /* ---- more threads --------------------------------------------------------------------------- */
 
-#define SHARED 3u /* size classes: few, so that they are fought for */
+#define SHARED 3u /* few size classes, for contention */
 
-static struct held passed[THREADS][64]; /* by the thread that gives them back */
+static struct held passed[THREADS][64]; /* freed by the thread that finds them here */
 static pthread_mutex_t passing[THREADS];
 
-/* Gives back what others allocated, and leaves them some of its own. */
+/* Free blocks of other threads, and pass some of its own to them. */
 static void pass(uint32_t me, uint64_t *random)
 {
     uint32_t to = chance_of(random, THREADS), place = chance_of(random, 64);
@@ -214,7 +214,7 @@ static void more_threads(void)
     for (uint32_t i = 0; i < THREADS; i++)
         give_all(passed[i], 64);
     slab_drain(self);
-    MUST(bytes_in_use() <= before + SHARED * UNIT_BYTES); /* the smallest classes are of one unit */
+    MUST(bytes_in_use() <= before + SHARED * UNIT_BYTES); /* the smallest classes have 1 unit */
 }
 
 /* ---- handlers ------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static void for_handlers(void)
 {
     static const struct {
         size_t request, align;
-        uint32_t class; /* SIZE_CLASSES + ...; HANDLER_CLASSES: there is none */
+        uint32_t class; /* SIZE_CLASSES + ...; HANDLER_CLASSES: none fits */
     } rows[] = {{0, 1, 0},      {255, 16, 0},   {256, 16, 1},    {1, 256, 0},       {1, 512, 1},
                 {2047, 1, 1},   {2048, 1, 2},   {16383, 16, 2},  {16384, 1, 3},     {1, 16384, 2},
                 {1, 32768, 3},  {1, 65536, 3},  {131071, 1, 3},  {131072, 1, HANDLER_CLASSES},
@@ -242,12 +242,12 @@ static void for_handlers(void)
     const uint32_t class = SIZE_CLASSES + HANDLER_CLASSES - 1, slots = size_class[class].slots;
     const size_t request = size_class[class].slot_bytes - 1;
     char *last = NULL;
-    for (uint32_t n = 0; n < slots; n++) /* all that there are, then none */
+    for (uint32_t n = 0; n < slots; n++) /* all that exist, then none */
         MUST((last = slab_take_in_handler(request, 1)));
     MUST(!slab_take_in_handler(request, 1));
     slab_give_in_handler(class, last);
     MUST(slab_take_in_handler(request, 1) == last);
-    MUST(slab_take_in_handler(100, 1)); /* the others are not touched by that */
+    MUST(slab_take_in_handler(100, 1)); /* other classes are not affected */
 }
 
 static void *handler_work(void *number)

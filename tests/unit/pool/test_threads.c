@@ -1,5 +1,6 @@
 /*
- * test_threads.c - the list of thread structs: what a fork leaves of it; and who stops the others.
+ * test_threads.c - the list of thread structs: its state after a fork, and stopping of other
+ * threads.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -39,7 +40,7 @@ static void add_threads(int count)
     static pthread_barrier_t each[4];
     static int calls;
     MUST(calls < 4);
-    there = &each[calls++]; /* one is not made anew while a thread leaves it */
+    there = &each[calls++]; /* a barrier must not be reinitialized while a thread leaves it */
     pthread_barrier_init(there, NULL, (unsigned)count + 1);
     for (int i = 0; i < count; i++)
         MUST(pthread_create(&thread, NULL, stay, NULL) == 0);
@@ -54,7 +55,7 @@ static unsigned length_of(const struct thread *t)
     return n;
 }
 
-/* The struct of threads past their end stands in the middle of the list. */
+/* The fallback struct, for threads past their end, is in the middle of the list. */
 static void orphans_around_fallback(void)
 {
     start();
@@ -82,7 +83,7 @@ static long faults(void)
     return u.ru_minflt;
 }
 
-/* What nobody has used is not touched: each page costs a child as much as thousands of instructions. */
+/* Unused structs are not touched: each page costs a child as much as thousands of instructions. */
 static void few_pages(void)
 {
     start();
@@ -97,13 +98,13 @@ static void fork_touches_little(void **state)
     assert_int_equal(in_child(few_pages), 0);
 }
 
-/* ---- stopping writers --------------------------------------------------------------------------- */
+/* ---- stopping writers ------------------------------------------------------------------------ */
 
 static void *fork_for_long(void *unused)
 {
     MUST(threads_register() == self && self);
     fork_prepare();
-    pthread_barrier_wait(there); /* it waits for a lock of libc's that we hold */
+    pthread_barrier_wait(there); /* it waits for a lock of libc that the test holds */
     pthread_barrier_wait(&done);
     fork_parent();
     return unused;
@@ -139,7 +140,7 @@ static struct thread *somebody_else(void)
     return t;
 }
 
-/* A thread that is in the middle of counting is not looked at. */
+/* A thread that is just counting is not read. */
 static void count_at_once(void)
 {
     struct thread_totals sum, before;
@@ -148,10 +149,10 @@ static void count_at_once(void)
     add_threads(1);
     struct thread *t = somebody_else();
     MUST(threads_totals_at_once(&before));
-    atomic_store(&t->crit, 16); /* where a section could be */
+    atomic_store(&t->crit, 16); /* as inside of a section */
     atomic_fetch_add(&t->record->allocs, 1);
     MUST(!threads_totals_at_once(&sum) && !threads_record_at_once(t->record, &sum));
-    MUST(epoch_page->epoch == fork_epoch()); /* nobody is left waiting */
+    MUST(epoch_page->epoch == fork_epoch()); /* no thread is left waiting */
     atomic_fetch_add(&t->record->alloc_bytes, 100);
     atomic_store(&t->crit, 0);
     MUST(threads_totals_at_once(&sum));
@@ -167,7 +168,7 @@ static void counts_at_once(void **state)
 }
 
 #define CALLS 5000000u
-#define IDLE 60 /* others: looking at them takes a while */
+#define IDLE 60 /* other threads, which make reading slow */
 static _Atomic bool enough;
 static _Atomic(struct thread_record *) counting;
 
@@ -177,7 +178,7 @@ static void bump(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
-/* As sections are entered and left, and calls counted in them. */
+/* Enter and leave sections, and count calls in them. */
 static void *count_on(void *unused)
 {
     MUST(threads_register() == self && self);
@@ -194,7 +195,7 @@ static void *count_on(void *unused)
     return unused;
 }
 
-/* While a thread counts, each moment of it is whole. */
+/* While a thread counts, each sum read is consistent. */
 static void count_while_counting(void)
 {
     pthread_t thread;
@@ -231,7 +232,7 @@ static bool is_among(struct thread_record *const *seen, uint32_t count,
     return count != 0;
 }
 
-/* Threads one after the other: each has its own number, and few records are enough for all. */
+/* One thread after another: each has its own number, and few records suffice for all. */
 static void end_one_after_the_other(void)
 {
     static struct thread_record *seen[RECORDS];
@@ -266,7 +267,7 @@ static void leave_word(void *word)
     *(void *volatile *)(self->helper.room + HELPER_STACK_BYTES / 2) = word;
 }
 
-/* A leak search would take it for a pointer to a block. */
+/* Stale words on the helper stack are wiped: a leak scan would take them for pointers to blocks. */
 static void leave_pointers_on_helper_stack(void)
 {
     start();

@@ -1,14 +1,14 @@
 /*
- * test_units.c - the heap's address space against a model: an array that says who owns each unit.
+ * test_units.c - the heap's address space against a model: an array with the owner of each unit.
  *
- * 200,000 random steps (in 20 heaps, one after the other) take, extend, shrink and give runs of
- * units.  After each: nothing overlaps, what is said to be zero is, what is owned was left alone,
- * an address finds its owner, and the heap grows only when no free run would have done.  Every
- * free run of the model must stand in the table as one, with its length at both ends and nothing
- * in between: what is not merged, or not merged in time, shows.
+ * 200,000 random steps (in 20 heaps, one after another) take, extend, shrink and give runs of
+ * units.  Checks after each step: no runs overlap, units reported as zero are zero, owned units are
+ * unchanged, an address leads to its owner, and the heap grows only if no free run suffices.  Every
+ * free run of the model must be one run in the table, with its length at both ends and no run in
+ * between: so missing or late merges are detected.
  *
- * The same walk is done under a limit on the address space and in a heap of fixed size in a file,
- * where it must be refused at times and go on.
+ * The same steps run under a limit on the address space and in a heap of fixed size in a file,
+ * where some requests must fail and the steps continue.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STEPS 2000u /* it takes its time */
+#define STEPS 2000u /* fewer: it is slow */
 #else
 #define STEPS 10000u
 #endif
@@ -33,7 +33,7 @@
 #define SEED 20261120u
 #define UNITS_MAX 16384u
 #define BLOCKS_MAX 1024u
-#define TRIES_PER_LIST 64u /* of units.c: how many runs of one length class it looks at */
+#define TRIES_PER_LIST 64u /* as in units.c: number of runs of one length class that it examines */
 
 struct block {
     struct unit *first;
@@ -44,10 +44,10 @@ struct block {
 static struct {
     uint64_t random;
     uint32_t owner[UNITS_MAX]; /* block number + 1, 0 = free */
-    bool dirty[UNITS_MAX];     /* not known to be zero */
+    bool dirty[UNITS_MAX];     /* may be nonzero */
     struct block block[BLOCKS_MAX];
-    uint32_t used; /* units that have an owner */
-    uint32_t most; /* how many may */
+    uint32_t used; /* number of units with an owner */
+    uint32_t most; /* maximum of used */
     bool may_refuse;
     uint32_t refused;
 } model;
@@ -69,7 +69,7 @@ static uint32_t number_of(const struct unit *u)
     return (uint32_t)(u - heap.unit);
 }
 
-/* Free units from `at` on, up to `end`; unit 0 is nobody's and never free. */
+/* Number of free units from `at` on, up to `end`; unit 0 is reserved and never free. */
 static uint32_t free_from(uint32_t at, uint32_t end)
 {
     uint32_t n = 0;
@@ -92,7 +92,7 @@ static uint32_t skip_at(uint32_t at, uint32_t align)
     return (uint32_t)((align_up(address, align * UNIT_BYTES) - address) >> RTC_UNIT_SHIFT);
 }
 
-/* Is there a free run that the search must find?  It looks at the first runs of a list only. */
+/* Is there a free run that the search must find?  It examines only the first runs of a list. */
 static bool must_fit(uint32_t n, uint32_t align)
 {
     uint32_t end = heap_end(), count[32] = {0};
@@ -112,7 +112,7 @@ static bool must_fit(uint32_t n, uint32_t align)
     return false;
 }
 
-/* ---- what is in the units ------------------------------------------------------------------- */
+/* ---- contents of units ---------------------------------------------------------------------- */
 
 static uint64_t *first_word(const struct unit *u)
 {
@@ -147,7 +147,7 @@ static void own_units(uint32_t b, struct unit *first, uint32_t n, bool clean)
     model.used += n;
 }
 
-/* As the owner of units has to: the head says what they are, the others lead to the head. */
+/* Required of the owner of units: the head has the kind, the other units refer to the head. */
 static void mark_units(const struct block *block)
 {
     for (uint32_t i = 0; i < block->units; i++) {
@@ -187,7 +187,7 @@ static void take(uint32_t b)
         model.refused++;
         return;
     }
-    MUST(heap_end() == end || !fits); /* no growth without need */
+    MUST(heap_end() == end || !fits); /* no unnecessary growth */
     MUST(heap_end() <= (end ? end : 1) + n + align - 1 - (align == 1 && last < n ? last : 0));
     MUST(unit_address(first) % (align * UNIT_BYTES) == 0);
     model.block[b] = (struct block){first, n, chance(2)};
@@ -254,7 +254,7 @@ static void check_table(void)
         MUST(first->owner == owner_of(UNIT_FREE, run) && last->owner == first->owner);
         MUST(first->back == 0 && last->back == run - 1);
         for (struct unit *u = first + 1; u < last; u++)
-            MUST(u->owner == 0 && u->back == 0); /* no end that was one once */
+            MUST(u->owner == 0 && u->back == 0); /* no stale run end */
     }
     uint64_t total, unused;
     heap_totals(&total, &unused);
@@ -264,7 +264,7 @@ static void check_table(void)
 
 static void step(void)
 {
-    static bool shrinking; /* phases, so that the heap is full and nearly empty in turn */
+    static bool shrinking; /* alternating phases, so that the heap gets full and nearly empty */
     if (model.used > model.most || (model.refused && model.refused % 1000 == 0))
         shrinking = true;
     else if (model.used < model.most / 8)
@@ -293,7 +293,7 @@ static void walk(void)
     for (uint32_t b = 0; b < BLOCKS_MAX; b++)
         if (model.block[b].units)
             give(b, 0);
-    check_table(); /* one run that is the whole heap */
+    check_table(); /* one run: the whole heap */
     uint32_t end = heap_end();
     bool clean;
     struct unit *all = units_take(end - 1, 1, &clean);
@@ -328,12 +328,12 @@ static void of_fixed_size(void)
     walk();
     MUST(model.refused > 100);
     bool clean;
-    MUST(units_take(bytes / UNIT_BYTES - 1, 1, &clean)); /* all of it can be had */
+    MUST(units_take(bytes / UNIT_BYTES - 1, 1, &clean)); /* all of it can be allocated */
     MUST(!units_take(1, 1, &clean));
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define LIMITABLE 1 /* sanitizers need address space without end */
+#define LIMITABLE 1 /* sanitizers need unlimited address space */
 #endif
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -355,16 +355,16 @@ static void under_a_limit(void)
     uint64_t limit = address_space() + 128 * MIB;
     MUST(setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}) == 0);
     heap_alone();
-    MUST(address_space() < limit - 100 * MIB); /* nothing is taken in advance */
+    MUST(address_space() < limit - 100 * MIB); /* nothing is reserved in advance */
     model.may_refuse = true;
     model.most = 2400;
     walk();
     MUST(model.refused > 100);
-    MUST(heap.bytes > 100 * MIB); /* and all of it is given out */
+    MUST(heap.bytes > 100 * MIB); /* and all of it can be allocated */
 }
 #endif
 
-/* Freed memory goes back to the kernel, but for a little. */
+/* Nearly all freed memory is returned to the kernel. */
 static void gives_back(void)
 {
     static unsigned char in_core[256 * MIB / PAGE_BYTES];
@@ -386,15 +386,15 @@ static void gives_back(void)
     for (uint64_t page = 0; page < heap.bytes / PAGE_BYTES; page++)
         resident += (in_core[page] & 1) * PAGE_BYTES;
     MUST(resident <= 8 * MIB);
-    struct unit *warm = units_take(8, 1, &clean); /* what is freed and taken again at once stays */
+    struct unit *warm = units_take(8, 1, &clean); /* units freed and taken at once stay resident */
     memset((void *)unit_address(warm), 1, 8 * UNIT_BYTES);
-    struct unit *next = units_take(8, 1, &clean); /* so that its neighbour is nobody's to join */
+    struct unit *next = units_take(8, 1, &clean); /* so that its neighbour is not merged */
     MUST(next == warm + 8);
     give_units(warm, 8, true);
     MUST(units_take(8, 1, &clean) == warm && !clean && *(char *)unit_address(warm) == 1);
 }
 
-/* One dirty unit must not make a long clean run dirty: calloc would touch all of it. */
+/* One dirty unit must not make a long clean run dirty: calloc would clear all of it. */
 static void dirt_stays_small(void)
 {
     const uint32_t n = 1001;
@@ -432,8 +432,8 @@ static uint32_t mappings(void)
 #define HUGE_PAGE (2 * MIB)
 
 /*
- * Dense slabs and large blocks in turn: no huge page holds both once there are many, and advice splits the
- * heap into few mappings.
+ * Dense slabs and large blocks alternate: no huge page holds both kinds once there are many, and
+ * advice splits the heap into few mappings.
  */
 static void dense_lie_together(void)
 {
@@ -462,7 +462,7 @@ static void dense_lie_together(void)
     uint32_t end = heap_end();
     for (int i = 0; i < ROUNDS; i++)
         MUST(units_take_dense(1, &clean) && units_take(5, 1, &clean));
-    MUST(heap_end() < end + end / 16); /* what was given back is found again */
+    MUST(heap_end() < end + end / 16); /* freed units are found again */
 }
 
 static void watched_gives_back(void)
@@ -477,14 +477,14 @@ static void watched_dirt_stays_small(void)
     dirt_stays_small();
 }
 
-/* What can be had is had; what cannot be is refused without harm. */
+/* Possible requests succeed; impossible ones are refused without damage. */
 static void extremes(void)
 {
     bool clean = false;
     heap_alone();
     MUST(!units_take(UINT64_MAX, 1, &clean));
     MUST(!units_take(1ull << 47, 1, &clean));
-    MUST(!units_take(1ull << 24, 1, &clean)); /* all of 1 TiB, of which unit 0 is taken */
+    MUST(!units_take(1ull << 24, 1, &clean)); /* all of 1 TiB, but unit 0 is reserved */
     MUST(!units_take(1, 1ull << 46, &clean));
     struct unit *first = units_take(1, 1, &clean);
     MUST(first == heap.unit + 1 && clean);
@@ -497,11 +497,11 @@ static void extremes(void)
     MUST(units_take(1, 1, &clean) && heap_end() == end); /* the gaps around it are used */
 }
 
-/* ---- what the program maps over --------------------------------------------------------------- */
+/* ---- mappings of the program over the heap --------------------------------------------------- */
 
 #define FOREIGN (BLOCKS_MAX + 1)
 
-/* n units from `at` on, unless a block has one of them. */
+/* Make n units from `at` on foreign, unless a block has one of them. */
 static void make_foreign(uint32_t at, uint32_t n)
 {
     for (uint32_t i = at; i < at + n; i++)
@@ -524,7 +524,7 @@ static void check_foreign(void)
     MUST(total == heap.bytes && unused == units * UNIT_BYTES);
 }
 
-/* Blocks come and go, and foreign units are among free ones and above the end: no block ever has one. */
+/* Foreign units lie between free ones and above the end: no block ever gets one. */
 static void never_used_again(void)
 {
     bool clean;
@@ -552,7 +552,7 @@ static void never_used_again(void)
     check_foreign();
 }
 
-/* More than are kept above the end: the heap ends before the last of them. */
+/* More holes than the list above the end holds: the heap ends before the last of them. */
 static void too_many_holes(void)
 {
     uint32_t taken = 0;
@@ -575,7 +575,7 @@ static void test_plain(void **state)
 
 static void test_watched(void **state)
 {
-    heap_watched = true; /* and its children's */
+    heap_watched = true; /* also in its children */
     test_plain(state);
     heap_watched = false;
 }

@@ -1,5 +1,5 @@
 /*
- * test_absorb.c - whose areas are taken back while a run goes on.
+ * test_absorb.c - processes whose areas are reclaimed during a run.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include "running.h"
 
-/* ---- taken --------------------------------------------------------------------------------- */
+/* ---- reclaimed ----------------------------------------------------------------------------- */
 
 static void test_the_living_keep_theirs(void **state)
 {
@@ -32,7 +32,7 @@ static void test_the_living_keep_theirs(void **state)
     run_end(&run);
 }
 
-/* Of one that was killed there may be somebody who is about to tell; the file says so when it has been read. */
+/* A killed process may have a post-mortem scanner; when the area is read, it must have finished. */
 static void test_witnesses_are_waited_for(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -43,16 +43,16 @@ static void test_witnesses_are_waited_for(void **state)
     (void)state;
     h->checks |= CHECK_POST_MORTEM;
     h->scanner = witness;
-    run_start(&run); /* maps it anew */
+    run_start(&run); /* replaces the mapping */
     h = build_image_header(&run.b, area);
     assert_int_equal(absorb(&run), 0);
     assert_int_equal(report_scanners(run.r), 1);
     assert_true(is_claimed(&run, area));
-    process_end(witness); /* killed, too */
+    process_end(witness); /* it is killed, too */
     assert_int_equal(report_scanners(run.r), 0);
     h->scanner = (uint32_t)getpid();
     assert_int_equal(absorb(&run), 0);
-    h->checks = 0; /* what the image was to have is known from its beginning */
+    h->checks = 0; /* the header as first read counts */
     assert_int_equal(absorb(&run), 0);
     h->scanner = SCANNER_DONE;
     assert_int_equal(report_scanners(run.r), 0);
@@ -60,7 +60,10 @@ static void test_witnesses_are_waited_for(void **state)
     run_end(&run);
 }
 
-/* What a process claims between the look at the tables and its end is read with the rest of it. */
+/*
+ * Areas that a process claims between the reading of the tables and its end are read with the
+ * others.
+ */
 static void test_areas_of_the_last_moment(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -80,7 +83,7 @@ static void test_areas_of_the_last_moment(void **state)
     run_end(&run);
 }
 
-/* Nobody looks at the pid of a process that has no witness: it may be anything. */
+/* The scanner pid of a process without a scanner is ignored: it may be any number. */
 static void test_others_are_not(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -119,7 +122,7 @@ static void test_what_is_taken(void **state)
     assert_int_equal(build_run(&run.b)->reclaimed.frees, 9);
     assert_int_equal(build_run(&run.b)->reclaimed.live_blocks, 2);
     assert_int_equal(build_run(&run.b)->reclaimed.live_bytes, 31);
-    /* and all of it is in the report, once */
+    /* all of it is in the report, once */
     assert_int_equal(report_collect(run.r, err), 0);
     assert_int_equal(totals_of(run.r).bytes, 33);
     assert_int_equal(totals_of(run.r).allocs, 20);
@@ -128,7 +131,7 @@ static void test_what_is_taken(void **state)
     run_end(&run);
 }
 
-/* Of the program what it was last stays, and is told once; what exec threw away does not. */
+/* The program's last image stays and is reported once; images before its execs do not stay. */
 static void test_the_program_stays(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -151,7 +154,7 @@ static void test_the_program_stays(void **state)
     run_end(&run);
 }
 
-/* What has errors to be shown stays in the file, told once; but not without end. */
+/* Images with errors stay in the file and are reported once; their number is limited. */
 static void test_errors_stay(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -177,7 +180,7 @@ static void test_errors_stay(void **state)
     run_end(&run);
 }
 
-/* The same of leaks; what was in use is none, and who was taken back has told what it had. */
+/* The same for leaks; blocks in use do not count, and reclaimed images are in the report. */
 static void test_leaks_stay(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -198,7 +201,7 @@ static void test_leaks_stay(void **state)
     absorb(&run);
     absorb(&run);
     assert_true(is_claimed(&run, area[0]) && !is_empty(&run, area[0]));
-    assert_int_equal(build_entry(&run.b, area[0])->pid, 0); /* nobody waits for it */
+    assert_int_equal(build_entry(&run.b, area[0])->pid, 0); /* no process to wait for */
     assert_int_equal(build_entry(&run.b, more)->pid, 0);
     assert_false(is_claimed(&run, area[1]));
     assert_int_equal(report_collect(run.r, (char[REPORT_ERROR_BYTES]){0}), 0);
@@ -210,7 +213,7 @@ static void test_leaks_stay(void **state)
     run_end(&run);
 }
 
-/* The area's next owner is a new image; the old one's number still stands for what it was. */
+/* The area's next owner is a new image; the old image keeps its number in the report. */
 static void test_area_used_again(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -267,7 +270,7 @@ static void test_spawned(void **state)
     run_end(&run);
 }
 
-/* ---- odd files ----------------------------------------------------------------------------- */
+/* ---- invalid files ------------------------------------------------------------------------- */
 
 static void test_bad_area_is_taken_too(void **state)
 {
@@ -283,7 +286,7 @@ static void test_bad_area_is_taken_too(void **state)
     run_end(&run);
 }
 
-/* A living parent's bad areas are looked into for every child's sake, and told of once. */
+/* A living parent's bad areas are read for every child, but reported once. */
 static void test_bad_areas_are_reported_once(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -322,7 +325,7 @@ static void test_mad_tables_take_nothing(void **state)
     build_lease(&run.b, 3)->state = 77;
     assert_int_equal(absorb(&run), -EBADMSG);
     build_lease(&run.b, 3)->state = LEASE_FREE;
-    /* good by themselves, but not what was mapped and promised before */
+    /* valid, but not what was mapped at the beginning */
     build_run(&run.b)->area_count--;
     assert_int_equal(absorb(&run), -EBADMSG);
     build_run(&run.b)->area_count++;
@@ -371,7 +374,7 @@ static void test_running(void **state)
     (void)state;
     an_image(&run.b, 2, 1, process_gone(), IMAGE_FORK);
     run_start(&run);
-    assert_int_equal(report_running(run.r), 0); /* it has said goodbye */
+    assert_int_equal(report_running(run.r), 0); /* it has recorded its end */
     build_image_header(&run.b, area)->state = IMAGE_OPEN;
     assert_int_equal(report_running(run.r), 1);
     assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
@@ -391,7 +394,7 @@ static void *stay(void *unused)
     return NULL;
 }
 
-/* Its main thread ends, another goes on: it looks like a zombie, and is none. */
+/* The main thread ends, another one runs on: it looks like a zombie, but is none. */
 static uint32_t process_without_main_thread(void)
 {
     char path[64], line[512] = "";
@@ -427,7 +430,7 @@ static void test_running_without_its_main_thread(void **state)
     run_end(&run);
 }
 
-/* A later image may lie in an earlier area: who is whose child is asked in the order of numbers. */
+/* A later image may be in an earlier area: parents are determined in the order of image numbers. */
 static void test_areas_in_another_order(void **state)
 {
     struct run run = {.b = build_begin()};

@@ -1,6 +1,6 @@
 /*
- * test_checks.c - leak checks of a run that goes on: which are told, in which words, and that who waits
- * for one is let go.
+ * test_checks.c - leak checks in mid-run: which ones are reported, their text, and that waiting
+ * threads are released.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static struct asked ask(struct build *b, uint32_t area, uint32_t number)
     return a;
 }
 
-/* What is told of a file, which stays open; `at` as in report_checks. */
+/* The printed checks of a file, which stays open; `at` as in report_checks. */
 static const char *told(int fd, uint32_t only, struct print_options how, struct check_reported at[4], uint32_t *count)
 {
     static char text[8192];
@@ -72,7 +72,7 @@ static void one(void **state)
     struct check_reported at[4];
     struct asked a = ask(&b, an_image(&b, 1), 7);
     build_leak(a.leaks, REACH_LOST, 1, 3, 48);
-    /* the check at the end and what is in use are not asked for */
+    /* the check at exit and the blocks in use are not requested */
     build_leak(build_records(&b, a.area, SEGMENT_LEAKS, 4), REACH_LOST, 1, 5, 50);
     int fd = build_fd(&b);
 
@@ -110,7 +110,7 @@ static void let_go(void **state)
     build_end(&b);
 }
 
-/* Of the check at the end it is only said how many leaks there are to be told of. */
+/* The check at exit prints only the number of leaks. */
 static void at_end(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void words(void **state)
     assert_int_equal(count, 3);
     assert_non_null(strstr(text, "check 1 of prog1, what is new: leaked 48 B in 3 blocks (1 new)\n"));
     assert_non_null(strstr(text, " mel-5497ec5b        48 B              3       1  prog+0x1010\n"));
-    assert_null(strstr(text, "aib-")); /* nothing of it is new */
+    assert_null(strstr(text, "aib-")); /* no leak of it is new */
     assert_non_null(strstr(text, "check 2 of prog2: no leaks; 2 threads did not stop for it; 1 "
                                  "thread was not stopped in a system call\n"));
     assert_non_null(strstr(text, "check 3 of prog3: leaks are not known: a thread would not leave the allocator\n"));

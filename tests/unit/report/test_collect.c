@@ -1,5 +1,5 @@
 /*
- * test_collect.c - what all processes of a run come to.
+ * test_collect.c - sums over all processes of a run.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void test_one_place_in_two_processes(void **state)
     finish(r, &b);
 }
 
-/* One path, two builds (it was replaced while the run went on): two places. */
+/* One path, two builds (the file was replaced during the run): two sites. */
 static void test_builds_are_distinguished(void **state)
 {
     struct build b = build_begin();
@@ -85,7 +85,7 @@ static void test_exec_throws_away(void **state)
 
     (void)state;
     build_image_header(&b, old)->end_how = END_EXEC;
-    build_image_header(&b, lost)->end_how = END_EXEC; /* nobody reported in its place */
+    build_image_header(&b, lost)->end_how = END_EXEC; /* its successor was not recorded */
     one_block(&b, old, 0);
     one_block(&b, new, 0);
     one_block(&b, lost, 0);
@@ -110,7 +110,9 @@ static void test_exec_throws_away(void **state)
     finish(r, &b);
 }
 
-/* Which image is the program: its start, or what it became; not what others became. */
+/*
+ * The program's main image: its first image and the images it became by exec, not other processes'.
+ */
 static void test_main_image(void **state)
 {
     struct build b = build_begin();
@@ -122,7 +124,7 @@ static void test_main_image(void **state)
     build_image(&b, 3, 0, 101, IMAGE_EXEC);
     build_image(&b, 4, 2, 100, IMAGE_EXEC);
     build_image(&b, 5, 0, 102, IMAGE_EXEC);
-    build_image(&b, 6, 0, 101, IMAGE_FORK); /* a process number used again */
+    build_image(&b, 6, 0, 101, IMAGE_FORK); /* a reused pid */
     r = collected(&b);
     assert_int_equal(image_main(r)->number, 4);
     assert_int_equal(report_main_image(r).image, 4);
@@ -138,7 +140,7 @@ static void test_main_image(void **state)
     finish(r, &b);
 }
 
-/* Images in between were taken out of the file before anybody looked. */
+/* The images in between were reclaimed before they were read. */
 static void test_parent_that_is_not_there(void **state)
 {
     struct build b = build_begin();
@@ -147,8 +149,8 @@ static void test_parent_that_is_not_there(void **state)
     (void)state;
     build_image(&b, 1, 0, 100, IMAGE_ROOT);
     build_image(&b, 5, 4, 100, IMAGE_EXEC);
-    build_image(&b, 7, 6, 5, IMAGE_FORK); /* of a process whose ids mean nothing here, and */
-    build_image(&b, 9, 8, 5, IMAGE_EXEC); /* what it became */
+    build_image(&b, 7, 6, 5, IMAGE_FORK); /* a process with an unknown pid, and */
+    build_image(&b, 9, 8, 5, IMAGE_EXEC); /* its successor by exec */
     r = collected(&b);
     assert_true(image(r, 1)->has_exec_successor);
     assert_true(image(r, 5)->pid_known);
@@ -185,7 +187,7 @@ static void test_equal_names_are_distinguished(void **state)
     uint32_t count;
 
     (void)state;
-    for (uint32_t i = 0; i < 3; i++) /* addresses without a module have no name at all */
+    for (uint32_t i = 0; i < 3; i++) /* addresses without a module have no name */
         build_block(s, i, BLOCK_LIVE, 30 - i, build_node(d, 0x1000 + i, 0));
     r = collected(&b);
     records = records_make(r, UINT32_MAX, &count);
@@ -226,12 +228,12 @@ static void test_taken_back_by_others(void **state)
     r->absorbed.images = 4;
     assert_int_equal(totals_elsewhere(r).processes, 0);
     assert_int_equal(totals_elsewhere(r).bytes, 0);
-    r->absorbed.images = 5; /* a mad header */
+    r->absorbed.images = 5; /* an invalid header */
     assert_int_equal(totals_elsewhere(r).processes, 0);
     finish(r, &b);
 }
 
-/* Listed in passing, and taken back before anybody read it: it is in the tally, and nowhere else. */
+/* An image that was listed and reclaimed before it was read is in the totals, and nowhere else. */
 static void test_taken_back_before_it_was_read(void **state)
 {
     struct build b = build_begin();

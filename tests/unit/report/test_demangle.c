@@ -1,5 +1,5 @@
 /*
- * test_demangle.c - names of C++, Rust and D, and such as are made to hurt.
+ * test_demangle.c - names of C++, Rust and D, and hostile names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 static void test_languages(void **state)
 {
     static const struct {
-        const char *name, *plain; /* NULL: it is none of those */
+        const char *name, *plain; /* NULL: not a mangled name */
     } names[] = {
         {"_ZN5store5shelf4fillEm", "store::shelf::fill(unsigned long)"},
         {"_ZN5store5shelf4fillEm.isra.0", "store::shelf::fill(unsigned long) [clone .isra.0]"},
@@ -51,7 +51,9 @@ static void test_languages(void **state)
     }
 }
 
-/* Each argument is a pair of the one before, twice: its text doubles, the name grows by 10 bytes. */
+/*
+ * Each argument is a pair of the previous one, twice: its text doubles, the name grows by 10 bytes.
+ */
 static void test_doubling(void **state)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

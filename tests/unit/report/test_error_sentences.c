@@ -1,5 +1,5 @@
 /*
- * test_error_sentences.c - one case per sentence, and for each doubt a twin without it.
+ * test_error_sentences.c - one case per sentence, and for each condition a twin without it.
  *
  * rtc-build: -g
  */
@@ -155,7 +155,7 @@ static void test_baf(void **state)
         {BAF(REGION_LIBC), "free of an address in a block of libc's own allocator"},
         {BAF(REGION_STACK_OTHER, .thread = {3, 503, false, "worker"}),
          "free of an address on the stack of thread 3 (worker)"},
-        {BAF(REGION_STACK_OTHER, .thread = {3, 503, false, "prog"}), /* a name that all have */
+        {BAF(REGION_STACK_OTHER, .thread = {3, 503, false, "prog"}), /* the name of all threads */
          "free of an address on the stack of thread 3"},
         {BAF(REGION_STACK_OTHER, .thread = {1, 500, false, "prog"}),
          "free of an address on the stack of thread main"},
@@ -185,7 +185,7 @@ static void test_baf(void **state)
     check(cases, countof(cases), false);
 }
 
-/* A pointer that was read where nothing of the program's was, or behind where such a one leads. */
+/* A pointer read from freed or uninitialized memory, or a small offset from such a pointer. */
 static void test_baf_of_fill(void **state)
 {
 #define FILLED(address_) \
@@ -203,7 +203,7 @@ static void test_baf_of_fill(void **state)
     check(cases, countof(cases), false);
 }
 
-/* What changes from run to run is left out on request. */
+/* Values that differ between runs are omitted on request. */
 static void test_deterministic(void **state)
 {
     static const struct word_case cases[] = {
@@ -217,7 +217,7 @@ static void test_deterministic(void **state)
     check(cases, countof(cases), true);
 }
 
-/* Of this very program: sections, symbols, and no symbol where its bytes have ended. */
+/* Places in this program: sections, symbols, and no symbol past the end of a variable. */
 static void test_places(void **state)
 {
     extern char __executable_start[];
@@ -225,7 +225,7 @@ static void test_places(void **state)
     struct {
         const void *at;
         uint64_t more;
-        int line; /* where it is declared, 0: not said */
+        int line; /* line of its declaration, 0: not printed */
         const char *prints;
     } cases[] = {
         {table, 5, table_line, ".data of test_error_sentences: table[1]+0x1"},
@@ -388,7 +388,7 @@ static void test_rows(void **state)
     static const struct {
         struct error error;
         const char *labels[3];
-        unsigned with_thread; /* which row tells of another thread, + 1 */
+        unsigned with_thread; /* the row about another thread, + 1 */
     } cases[] = {
         {{.kind = ERROR_DUF, .entry = ENTRY_FREE, .block_state = BLOCK_FREED, .thread = {.number = 1},
           .block_thread = {.number = 2}}, {"freed again", "first freed", "allocated"}, 2},

@@ -1,6 +1,6 @@
 /*
- * test_errors.c - error records into one table: places, threads and modules looked up, processes
- * that did the same told as one.
+ * test_errors.c - error records merged into one table: sites, threads and modules are looked up,
+ * and equal errors of several processes become one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #define LIB 0x7f0000000000ull
 
-/* The segments of an image that errors refer to. */
+/* The segments of an image to which errors refer. */
 struct parts {
     struct segment *errors, *threads, *depot, *modules;
 };
@@ -76,7 +76,7 @@ static void test_all_fields(void **state)
     report_close(r);
 }
 
-/* The same mistake in parent and child, whose program lies elsewhere; what is told is the first. */
+/* The same error in parent and child, at different load addresses; the first one is reported. */
 static void test_processes_merge(void **state)
 {
     struct build b = build_begin();
@@ -103,7 +103,7 @@ static void test_processes_merge(void **state)
     report_close(r);
 }
 
-/* Its twin: what differs in one of what makes a place is another one. */
+/* Errors that differ in one part of a site are not merged. */
 static void test_others_do_not_merge(void **state)
 {
     struct build b = build_begin();
@@ -126,7 +126,7 @@ static void test_others_do_not_merge(void **state)
     report_close(r);
 }
 
-/* Damage is found where chance has it: its place is where the block was allocated. */
+/* Damage is detected at arbitrary times: its site is the stack that allocated the block. */
 static void test_damage_merges(void **state)
 {
     struct build b = build_begin();
@@ -145,7 +145,9 @@ static void test_damage_merges(void **state)
     report_close(r);
 }
 
-/* A child frees again what its parent's thread had freed: the parent's tables know both. */
+/*
+ * A child frees again what its parent's thread had freed: both stacks are in the parent's tables.
+ */
 static void test_inherited(void **state)
 {
     struct build b = build_begin();
@@ -163,7 +165,7 @@ static void test_inherited(void **state)
     build_image_header(&b, area)->first_thread = 3;
     snprintf(build_thread(p.threads, 3, 0, 0)->name, 16, "later"); /* the parent's, after the fork */
     e->block_thread = 2;
-    e->thread = 3; /* the child's own, whose record is another thread's by now */
+    e->thread = 3; /* the child's own thread; the record was reused for another thread since */
     e->region = REGION_MODULE;
     e->region_module = 2;
     e->region_bias = LIB;
@@ -180,7 +182,7 @@ static void test_inherited(void **state)
     report_close(r);
 }
 
-/* Numbers that lead nowhere are not known; they are no reason to refuse the rest. */
+/* Invalid numbers are unknown; the other data is still used. */
 static void test_strange_numbers(void **state)
 {
     struct build b = build_begin();
@@ -211,7 +213,7 @@ static void test_strange_numbers(void **state)
     report_close(r);
 }
 
-/* Without a number: where the address lies.  Its end is not in it. */
+/* Without a module number: the module at the address.  Its end is exclusive. */
 static void test_module_by_address(void **state)
 {
     struct build b = build_begin();

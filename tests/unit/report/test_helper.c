@@ -1,5 +1,5 @@
 /*
- * test_helper.c - names out of files that end their reader: those of others are still found.
+ * test_helper.c - names from files that crash their reader: names from other files are still found.
  *
  * rtc-build: -Wl,--wrap=demangle -rdynamic -ldl
  */
@@ -22,13 +22,13 @@
 #include "page_priv.h"
 #include "variables.h"
 
-/* ---- what ends a reader: a name ------------------------------------------------------------ */
+/* ---- a name that crashes the reader -------------------------------------------------------- */
 
 void crashes(void);
 void hangs(void);
 void stays(void);
 
-/* Each has code of its own, so that no two are one. */
+/* The functions differ, so that no two are merged. */
 void crashes(void)
 {
     abort();
@@ -57,7 +57,7 @@ char *__wrap_demangle(const char *name)
     return __real_demangle(name);
 }
 
-/* ---- stacks of places in this process ------------------------------------------------------- */
+/* ---- stacks in this process ----------------------------------------------------------------- */
 
 static uint32_t frame_at(struct report *r, void *address)
 {
@@ -84,10 +84,13 @@ static void forget(struct report *r)
     sites_free(r);
 }
 
-/* A stack of `bad` and a place in libc: the second has its name whatever the first does. */
+/*
+ * A stack of `bad` and an address in libc: the second gets its name whatever happens with the
+ * first.
+ */
 static struct report try_it(void (*bad)(void))
 {
-    struct report r = {.timeout_ms = 4000}; /* libc is read in less, on a busy machine, too */
+    struct report r = {.timeout_ms = 4000}; /* libc is read in less */
     uint32_t frames[2] = {frame_at(&r, (void *)bad), frame_at(&r, libc_place())};
 
     symbolize_site(&r, site_intern(&r, frames, 2, 0));
@@ -130,7 +133,7 @@ static void test_hang(void **state)
     forget(&r);
 }
 
-/* What comes later it is told of. */
+/* Sites that are added later are sent to the running helper. */
 static void test_more_sites(void **state)
 {
     struct report r = try_it(stays);
@@ -153,11 +156,11 @@ static void test_more_sites(void **state)
     frame = frame_intern(&r, module_intern(&r, &m, 1), r.frames[frame].offset, false);
     symbolize_site(&r, site_intern(&r, &frame, 1, 0));
     assert_string_equal(r.frames[frame].system_name, "frame_at");
-    assert_ptr_equal(r.helper, helper); /* it is the same one all the time */
+    assert_ptr_equal(r.helper, helper); /* the same helper process is used */
     forget(&r);
 }
 
-/* A user's last process: it has to do it all. */
+/* At the limit of processes there is no helper: the reporter reads the names itself. */
 static void no_child(void)
 {
     struct rlimit none = {0};
@@ -174,7 +177,7 @@ static void test_no_child(void **state)
     pid_t pid;
 
     (void)state;
-    if (getuid() == 0) /* has no such limit */
+    if (getuid() == 0) /* root has no such limit */
         return;
     pid = fork();
     if (pid == 0)
@@ -183,7 +186,7 @@ static void test_no_child(void **state)
     assert_int_equal(status, 0);
 }
 
-/* ---- files that somebody has spoilt ---------------------------------------------------------- */
+/* ---- corrupted files ------------------------------------------------------------------------- */
 
 #define SPOILT_TIMES 20
 
@@ -196,7 +199,7 @@ static void spoil(const char *path, unsigned seed)
     srandom(seed);
     for (int i = 0; i < 400; i++) {
         char byte = (char)random();
-        off_t at = (seed % 4 == 0 ? 64 : 0) + random() % st.st_size; /* the head stays for some */
+        off_t at = (seed % 4 == 0 ? 64 : 0) + random() % st.st_size; /* some keep the header */
         if (i >= 4 || seed % 4 == 0)
             assert_int_equal(pwrite(fd, &byte, 1, at % st.st_size), 1);
     }
@@ -220,7 +223,7 @@ static void ask_for_variables(struct report *r)
             local_find(r, i, (struct in_frame){at, at % 5 - 64}, &v);
             variable_free(&v);
         }
-    r->modules[0].no_variables = false; /* the others are asked for also when that broke */
+    r->modules[0].no_variables = false; /* the others are tried also after a failure */
     thread_variable_find(r, 0, 8, &v);
     variable_free(&v);
     for (uint64_t offset = 0; offset < 0x20000; offset += 0x800) {
@@ -253,7 +256,7 @@ static void test_spoilt_files(void **state)
     }
 }
 
-/* Where debugging information should be lies a pipe: nobody waits for what comes out of it. */
+/* The debug file is a pipe: the reader does not wait for its data. */
 static void test_pipe_as_debug_file(void **state)
 {
     struct report r = {.timeout_ms = 500};

@@ -1,5 +1,5 @@
 /*
- * test_ids.c - names of findings: what they depend on, and what they do not.
+ * test_ids.c - ids of findings: the data on which they depend, and data on which they do not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,10 @@
 
 #include "report_priv.h"
 
-/* A report with three modules, made by hand; stacks are offsets with the module's number above. */
+/*
+ * A report with three modules, built by the test; stacks are offsets with the module's number
+ * above.
+ */
 static struct report a_report(void)
 {
     static char prog[] = "/opt/prog", lib[] = "/opt/lib.so", libc[] = "/lib/libc.so.6";
@@ -20,7 +23,7 @@ static struct report a_report(void)
     return (struct report){.modules = modules, .module_count = countof(modules)};
 }
 
-/* The modules and names are nobody's to free. */
+/* Free it; modules and names are static. */
 static void report_drop(struct report *r)
 {
     r->modules = NULL;
@@ -70,7 +73,7 @@ static void test_what_makes_an_id(void **state)
     report_drop(&r);
 }
 
-/* Of what the C library does before main nothing; what it does in the middle counts. */
+/* Frames of the C library outside of main do not count; frames in the middle do. */
 static void test_before_main(void **state)
 {
     struct report r = a_report();
@@ -88,7 +91,7 @@ static void test_before_main(void **state)
     report_drop(&r);
 }
 
-/* Addresses without a module differ from run to run. */
+/* Addresses without a module differ between runs. */
 static void test_no_module(void **state)
 {
     struct report r = a_report();

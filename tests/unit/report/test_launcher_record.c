@@ -1,5 +1,6 @@
 /*
- * test_launcher_record.c - what the launcher alone knows of a run, written into its file and read again: the same is told.
+ * test_launcher_record.c - the launcher's record (counters, measurements) written into the run file
+ * and read again: the report is the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@ static struct build a_run(void)
     return b;
 }
 
-/* A file that the launcher has told into; `b` ends. */
+/* A file with a launcher's record; frees `b`. */
 static int launcher_file(struct build *b, const struct counter_row *row, uint32_t count, const struct measured *m)
 {
     char err[REPORT_ERROR_BYTES];
@@ -47,7 +48,7 @@ static int launcher_file(struct build *b, const struct counter_row *row, uint32_
     return fd;
 }
 
-/* What a report of it says from its costs on; takes fd. */
+/* The text of its report from the costs on; closes fd. */
 static const char *said_of(int fd, const struct counter_row *row, uint32_t count, const struct measured *m, bool by_launcher)
 {
     static char text[2][1 << 16];
@@ -70,7 +71,7 @@ static const char *said_of(int fd, const struct counter_row *row, uint32_t count
     return to;
 }
 
-/* From `title` on. */
+/* The text from `title` on. */
 static const char *part(const char *text, const char *title)
 {
     const char *at = strstr(text, title);
@@ -98,7 +99,7 @@ static void the_same_is_told(void **state)
     must_not_print(later, "what came of --counters");
 }
 
-/* Words out of a file may be anything. */
+/* Texts from a file are arbitrary. */
 static void strange_words(void **state)
 {
     const struct counter_row strange[] = {{"a\033b", "c\nd", NULL, .reading = {true, false, 1, 0, 0}},
@@ -112,7 +113,7 @@ static void strange_words(void **state)
     must_print(text, "COUNTERS        a\\x1bb ");
 }
 
-/* It reads our share in cycles, too. */
+/* It contains our share in cycles, too. */
 static void cycles(void **state)
 {
     struct build b = a_run();
@@ -140,7 +141,7 @@ static void nothing_came_of_it(void **state)
     must_not_print(text, "COUNTERS");
 }
 
-/* A file that somebody has written to: it is said, and nothing of it is believed. */
+/* A corrupted record is reported, and none of its data is used. */
 static void damaged(void **state)
 {
     struct build b = a_run();

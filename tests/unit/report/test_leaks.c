@@ -1,6 +1,6 @@
 /*
- * test_leaks.c - groups of leaked blocks into one table: what is one place, who points there, and in
- * which order they are told.
+ * test_leaks.c - groups of leaked blocks merged into one table: equal sites, their referrers, and
+ * their order.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #define STACK 0x7ffc00001000ull
 
-/* The segments of an image that leaks refer to. */
+/* The segments of an image to which leaks refer. */
 struct parts {
     uint32_t area;
     struct segment *leaks, *roots, *threads, *depot, *modules;
@@ -85,7 +85,9 @@ static void test_all_fields(void **state)
     report_close(r);
 }
 
-/* One place in two processes, whose program lies elsewhere; of a circle and of what is lost, too. */
+/*
+ * One site in two processes, at different load addresses; cycles and lost blocks are merged, too.
+ */
 static void test_merge(void **state)
 {
     struct build b = build_begin();
@@ -112,7 +114,7 @@ static void test_merge(void **state)
     report_close(r);
 }
 
-/* Its twin: what is reached otherwise is another leak.  Actual before possible, the largest first. */
+/* Blocks of another class are another leak.  Definite before possible, the largest first. */
 static void test_order(void **state)
 {
     static const enum leak_class want[] = {CLASS_LOST,     CLASS_LOST,     CLASS_INDIRECT, CLASS_REGISTER,
@@ -132,14 +134,17 @@ static void test_order(void **state)
     assert_int_equal(r->leak_count, countof(want));
     for (size_t i = 0; i < countof(want); i++)
         assert_int_equal(r->leaks[i].class, want[i]);
-    assert_int_equal(r->leaks[0].bytes, 1); /* with those behind it it is the largest */
+    assert_int_equal(r->leaks[0].bytes, 1); /* with its indirectly lost blocks it is the largest */
     assert_int_equal(report_leaks(r, LEAK_POSSIBLE), 2);
     assert_int_equal(report_leaks(r, LEAK_INDIRECT), 1);
-    assert_int_equal(image_of(r, 1)->leak_index, 6); /* not what is in use */
+    assert_int_equal(image_of(r, 1)->leak_index, 6); /* without blocks in use */
     report_close(r);
 }
 
-/* Of a process with a thread that was not heard nothing is lost for certain; of another it is. */
+/*
+ * In a process with a thread that was not stopped no block is definitely lost; in another one it
+ * is.
+ */
 static void test_unheard(void **state)
 {
     static const enum leak_class want[] = {CLASS_LOST, CLASS_UNSURE, CLASS_POSSIBLY_INDIRECT};
@@ -165,7 +170,7 @@ static void test_unheard(void **state)
     report_close(r);
 }
 
-/* The head of a list and what hangs on it come from one place, and are two names. */
+/* The head of a list and its other nodes have one allocation site, but two ids. */
 static void test_ids(void **state)
 {
     struct build b = build_begin();
@@ -190,7 +195,7 @@ static void test_ids(void **state)
     report_close(r);
 }
 
-/* Roots are counted through their chunks, wherever those stand: places that nobody wrote count. */
+/* Root numbers index all chunks in order; unwritten slots count. */
 static void test_roots(void **state)
 {
     struct build b = build_begin();
@@ -215,7 +220,7 @@ static void test_roots(void **state)
     g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 2, 0), 1, 8), WITNESS_ROOT,
                 PROG + 0x4010);
     g->root = 3;
-    g->frame_pc = PROG + 0x3030; /* it is of no stack */
+    g->frame_pc = PROG + 0x3030; /* it is not in a stack */
     r = collect(&b);
     assert_int_equal(r->leaks[0].holder.root, ROOT_STACK);
     assert_int_equal(r->leaks[0].holder.region->thread.number, 3);
@@ -229,7 +234,7 @@ static void test_roots(void **state)
     report_close(r);
 }
 
-/* Numbers that lead nowhere are not known; they are no reason to refuse the rest. */
+/* Invalid numbers are unknown; the other data is still used. */
 static void test_strange_numbers(void **state)
 {
     struct build b = build_begin();
@@ -250,11 +255,11 @@ static void test_strange_numbers(void **state)
     assert_int_equal(r->sites[r->leaks[0].site].end, SITE_LOST);
     assert_int_equal(r->leaks[1].holder.root, ROOT_NONE);
     assert_int_equal(r->leaks[2].holder.region->thread.number, 77);
-    assert_int_equal(r->leaks[2].thread.number, 0); /* the one who allocated it is not told */
+    assert_int_equal(r->leaks[2].thread.number, 0); /* the allocating thread is not reported */
     report_close(r);
 }
 
-/* Without the word that they are all, groups say nothing; what exec threw away is not in use. */
+/* Groups count only if the check is complete; blocks of an image before an exec are not in use. */
 static void test_what_counts(void **state)
 {
     static const uint32_t checks[] = {LEAKS_NOT_REQUESTED, LEAKS_NO_MEMORY, LEAKS_SANDBOX, LEAKS_CHECK_COUNT + 5};
@@ -277,7 +282,10 @@ static void test_what_counts(void **state)
     }
 }
 
-/* Of what is in use, unless it is asked for, the sum is known; not of what exec threw away. */
+/*
+ * Only the sum of blocks in use is known, unless they are requested; blocks before an exec are
+ * excluded.
+ */
 static void test_sum_of_reachable(void **state)
 {
     (void)state;
@@ -304,7 +312,7 @@ static void test_sum_of_reachable(void **state)
     }
 }
 
-/* However much a file says, there is an end of it; what is known already still adds up. */
+/* The table is limited, however much a file contains; known sites are still summed. */
 static void test_no_room(void **state)
 {
     struct report r = {0};

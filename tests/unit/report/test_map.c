@@ -1,5 +1,5 @@
 /*
- * test_map.c - from where a block was allocated: modules and stacks of an image and of those before it.
+ * test_map.c - allocation sites: modules and stacks of an image and of its ancestors.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,13 +10,13 @@
 
 #include "collected.h"
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- sites --------------------------------------------------------------------------------- */
 
-/* Two modules, in the order in which they were mapped. */
+/* Two modules, in the order of mapping. */
 struct mapped {
     const char *path;
     uint64_t start, bytes;
-    uint64_t below; /* by how much the bias is less than the start */
+    uint64_t below; /* difference between start and bias */
 };
 
 static void assert_place(const struct mapped at[2], uint64_t pc, const char *place)
@@ -42,7 +42,7 @@ static void test_module_and_offset(void **state)
     assert_place(at, LIB + 0x1001, "/lib/b+0x801");
 }
 
-/* A call may be the last thing in a module: it returns to the first byte behind it. */
+/* A call may be a module's last instruction: its return address is the first byte past the end. */
 static void test_return_after_the_end(void **state)
 {
     static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0}, {"/lib/b", LIB + 0x1000, 0x1000, 0}};
@@ -77,7 +77,7 @@ static void test_stacks_follow_parents(void **state)
     finish(r, &b);
 }
 
-/* Whatever a file says, a stack has so many frames and no more. */
+/* Whatever a file contains, the number of frames of a stack is limited. */
 static void test_deep_stacks(void **state)
 {
     struct build b = build_begin();
@@ -151,7 +151,7 @@ static void test_forked_images_share_the_past(void **state)
     build_module(modules(&b, old), "/bin/p", LIB, 0x1000);
     build_module(modules(&b, mid), "/lib/q", LIB + 0x1000, 0x1000);
     outer = build_node(build_depot(&b, old, 0), LIB + 0x10, 0);
-    /* the parent has gone on in a chunk of the same number: that one is not the child's past */
+    /* the parent continued in a chunk of the same number: that one is not the child's */
     build_node(build_depot(&b, mid, 2), 0x666, 0);
     inner = build_node(build_depot(&b, mid, 1), LIB + 0x1020, outer);
     inner = build_node(build_depot(&b, younger_image, 2), LIB + 0x30, inner);
@@ -176,7 +176,7 @@ static void test_exec_shares_nothing(void **state)
     finish(r, &b);
 }
 
-/* Headers are taken before they are verified: a parent of itself, arguments without end. */
+/* Headers are used before they are verified: an image that is its own parent, endless arguments. */
 static void test_mad_headers(void **state)
 {
     struct build b = build_begin();

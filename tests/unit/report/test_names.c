@@ -1,6 +1,6 @@
 /*
- * test_names.c - an address is given the name that libdwfl gives it: in this program, where symbols
- * lie in and upon each other in all ways, and in libraries as they are.
+ * test_names.c - names of addresses, compared with libdwfl's: in this program, whose symbols
+ * overlap in all ways, and in ordinary libraries.
  *
  * rtc-build: -Wl,--wrap=dwfl_module_addrinfo
  */
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define SAMPLE 250 /* symbols of one library: libdwfl takes its time */
+#define SAMPLE 250 /* symbols of one library: libdwfl is slow */
 
 /* name, binding, first byte, bytes */
 #define AT(name, binding, first, bytes)                                                            \
@@ -45,7 +45,7 @@ __asm__(".pushsection .text.names, \"ax\", @progbits\n"
         AT(names_weak_further, "weak", 404, 20)
         ".popsection\n");
 
-/* libdwfl looks through the whole table at each of these calls. */
+/* Number of calls in which libdwfl searches the whole table. */
 static unsigned searches;
 
 const char *__real_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **,
@@ -121,7 +121,7 @@ static void same_around(struct table *m, int index)
     same_at(m, at + symbol.st_size + 5);
 }
 
-/* Where names_text lies. */
+/* The address of names_text. */
 static GElf_Addr text_of(struct table *m)
 {
     int all = dwfl_module_getsymtab(m->module);
@@ -150,7 +150,7 @@ static void test_upon_each_other(void **state)
     table_close(&m);
 }
 
-/* The addresses behind names_label_global: libdwfl searches for the first of them only. */
+/* Addresses after names_label_global: libdwfl searches only for the first of them. */
 static void test_after_a_label(void **state)
 {
     GElf_Off offset;
@@ -169,7 +169,7 @@ static void test_after_a_label(void **state)
         assert_int_equal(offset, byte - 270);
     }
     assert_int_equal(searches, 1);
-    for (GElf_Addr byte = 0; byte < 530; byte++) /* answers that are kept are still libdwfl's */
+    for (GElf_Addr byte = 0; byte < 530; byte++) /* cached answers still equal libdwfl's */
         same_at(&m, text + 522 - byte);
     table_close(&m);
 }

@@ -1,5 +1,6 @@
 /*
- * test_needed.c - whose areas must not be taken back while a run goes on: others may still read them.
+ * test_needed.c - areas that must not be reclaimed during a run, because other processes may read
+ * them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static void test_a_lease_keeps_the_parent(void **state)
     run_end(&run);
 }
 
-/* The child has done nothing yet: no image, only its pid in the lease. */
+/* The child has done nothing yet: it has no image, only its pid in the lease. */
 static void test_a_lease_without_an_image(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -50,7 +51,7 @@ static void test_a_lease_without_an_image(void **state)
     run_end(&run);
 }
 
-/* Killed between fork and the note of the child's pid: there may be a child. */
+/* The parent was killed between fork and recording the child's pid: a child may exist. */
 static void test_a_fork_under_way(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -71,7 +72,7 @@ static void test_a_lease_after_exec(void **state)
 
     (void)state;
     an_image(&run.b, 1, 0, process_gone(), IMAGE_ROOT);
-    a_lease(&run.b, 0, 1, 0, LEASE_EXECED)->pid = pid; /* by exec, into something else */
+    a_lease(&run.b, 0, 1, 0, LEASE_EXECED)->pid = pid; /* it has exec'd */
     run_start(&run);
     assert_int_equal(absorb(&run), 1);
     assert_int_equal(build_lease(&run.b, 0)->state, LEASE_FREE);
@@ -79,7 +80,7 @@ static void test_a_lease_after_exec(void **state)
     run_end(&run);
 }
 
-/* The child lives on, but as something else: what it read as a fork it reads no more. */
+/* The child lives on after an exec: it no longer reads its parent's areas. */
 static void test_a_reader_that_went_on_by_exec(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -89,7 +90,7 @@ static void test_a_reader_that_went_on_by_exec(void **state)
 
     (void)state;
     a_lease(&run.b, 9, 1, child, LEASE_HELD);
-    a_lease(&run.b, 11, 999, child, LEASE_HELD); /* and one of an image that nobody has seen */
+    a_lease(&run.b, 11, 999, child, LEASE_HELD); /* and a lease of an unknown image */
     build_lease(&run.b, 11)->child = 0;
     build_image_header(&run.b, child)->lease = 10;
     build_image_header(&run.b, child)->end_how = END_EXEC;
@@ -105,7 +106,10 @@ static void test_a_reader_that_went_on_by_exec(void **state)
     run_end(&run);
 }
 
-/* Grandparent and parent are gone, the youngest reads the one by way of the other. */
+/*
+ * Grandparent and parent are gone; the grandchild reads the grandparent's areas by way of the
+ * parent's.
+ */
 static void test_readers_of_readers(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -134,7 +138,7 @@ static void test_readers_of_readers(void **state)
     run_end(&run);
 }
 
-/* In a namespace of its own a process knows itself by another number. */
+/* In a pid namespace of its own a process has another number. */
 static void test_strangers_pids(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -177,7 +181,7 @@ static const struct frame *only_frame(const struct report *r, uint32_t number)
     return &r->frames[r->sites[image->uses[0].site].frames[0]];
 }
 
-/* A shell's children: their stacks are in the shell's depot, which goes on growing. */
+/* A shell's children: their stacks are in the shell's depot, which keeps growing. */
 static void test_stacks_of_a_living_parent(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -204,7 +208,7 @@ static void test_stacks_of_a_living_parent(void **state)
     run_end(&run);
 }
 
-/* The parent has been taken back before its last child: what the child needs was kept. */
+/* The parent was reclaimed before its last child: its data that the child needs was kept. */
 static void test_stacks_of_an_absorbed_parent(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -223,11 +227,11 @@ static void test_stacks_of_an_absorbed_parent(void **state)
     assert_int_equal(absorb(&run), 1);
     assert_int_equal(only_frame(run.r, 2)->offset, 0x10);
     assert_string_equal(run.r->modules[only_frame(run.r, 2)->module].path, "/bin/p");
-    assert_int_equal(HASH_COUNT(run.r->done), 2); /* and nobody needs it any more */
+    assert_int_equal(HASH_COUNT(run.r->done), 2); /* and no image needs it any more */
     run_end(&run);
 }
 
-/* A stack of its own, in a module that only the parent has noted. */
+/* A stack of the child, in a module that only the parent has recorded. */
 static void test_modules_of_a_living_parent(void **state)
 {
     struct run run = {.b = build_begin()};
@@ -247,7 +251,7 @@ static void test_modules_of_a_living_parent(void **state)
     run_end(&run);
 }
 
-/* What a header said when it was first seen is not what it says at the end. */
+/* A header is read again at the end: it may have changed since the image was first seen. */
 static void test_headers_are_looked_at_again(void **state)
 {
     struct run run = {.b = build_begin()};

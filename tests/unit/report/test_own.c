@@ -1,5 +1,6 @@
 /*
- * test_own.c - what is made of the pieces of a program's own suppressions, which any file may have.
+ * test_own.c - the pieces of a program's own suppressions, which may be arbitrary in a corrupted
+ * file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 static char full[TEXT_PIECE_BYTES + 1];
 
-/* The text, or why there is none. */
+/* The text, or the reason why there is none. */
 static char *taken(char **pieces, uint32_t count)
 {
     struct image image = {.exe = (char[]){"/bin/prog"}};
@@ -22,7 +23,7 @@ static char *taken(char **pieces, uint32_t count)
     char *text;
 
     own_text_take(&r, &image, pieces, count);
-    own_text_take(&r, &image, pieces, count); /* as another process of the program */
+    own_text_take(&r, &image, pieces, count); /* as another process of the program does */
     assert_int_equal(r.own_count, 1);
     text = strdup(r.own[0].wrong ? r.own[0].wrong : r.own[0].text);
     own_text_free(&r.own[0]);
@@ -37,7 +38,7 @@ static void test_pieces(void **state)
     const struct {
         char *pieces[3];
         uint32_t count;
-        const char *text; /* NULL: it is torn */
+        const char *text; /* NULL: incomplete */
         size_t bytes;
     } rows[] = {
         {{end}, 1, "end", 3},

@@ -1,5 +1,6 @@
 /*
- * test_own_cost.c - what of the costs is the runtime's own, in words: what was timed stands for all there was.
+ * test_own_cost.c - the runtime's own share of the costs, as text: timed operations are
+ * extrapolated to all.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@ static struct cost_record *a_cost_record(const struct build *b, uint32_t area)
     return (struct cost_record *)(s + 1);
 }
 
-/* An image whose one thread has made so many calls. */
+/* An image with one thread that has made these numbers of calls. */
 static struct cost_record *an_image(struct build *b, uint64_t allocs, uint64_t frees, uint64_t reallocs)
 {
     uint32_t area = build_image(b, 1, 0, NOBODYS_PID, IMAGE_ROOT);
@@ -30,7 +31,7 @@ static struct cost_record *an_image(struct build *b, uint64_t allocs, uint64_t f
     return a_cost_record(b, area);
 }
 
-/* Of 4,000 allocations and 2,000 frees in 1 ms, of which it had 10 %; a tick is half a ns. */
+/* 4,000 allocations and 2,000 frees in 1 ms, of which the runtime had 10 %; a tick is half a ns. */
 static struct build with_our_share(uint64_t faults)
 {
     struct build b = build_begin();
@@ -40,7 +41,7 @@ static struct build with_our_share(uint64_t faults)
     c->whole[COST_ALLOCATE] = (struct cost_done){4, 4000, 700000, 7, 0};
     c->whole[COST_FREE] = (struct cost_done){2, 2000, 300000, faults, 0};
     c->work[COST_ALLOCATE] = (struct cost_done){8, 4000, 800000, 0, 0};
-    c->work[COST_FREE] = (struct cost_done){4, 2000, (uint64_t)-10, 0, 0}; /* less than the clock can tell */
+    c->work[COST_FREE] = (struct cost_done){4, 2000, (uint64_t)-10, 0, 0}; /* below the clock's resolution */
     c->work[COST_UNWIND] = (struct cost_done){12, 6000, 1200000, 0, 0};
     c->work[COST_SCAN].ns = 734600;
     c->alloc_times[cost_time_class(90)] = 3900;
@@ -64,11 +65,11 @@ static void in_words(void **state)
                "timed, by the processor's clock)\n"
                "                in these: page faults about 8 (getrusage), in our system calls 0.002 ms; "
                "cycles n/a: not asked for, by --counters=cycles\n");
-    b = with_our_share(8000); /* of 413 that there were */
+    b = with_our_share(8000); /* more than the 413 that there were */
     must_print(text_of(&b, (struct print_options){0}), "in these: page faults about 413 (getrusage),");
 }
 
-/* Those of scan and start are all counted: what is left of 413 may be the operations'. */
+/* Faults of scan and start are all counted: at most the rest of 413 belongs to the operations. */
 static void faults_of_parts(void **state)
 {
     struct build b = build_begin();
@@ -85,14 +86,16 @@ static void faults_of_parts(void **state)
                "in these: page faults about 100 (getrusage), in our system calls 0.000 ms; page faults of scan 300, of start 13 (getrusage); cycles n/a");
 }
 
-/* Where it is not known the text says why, and what nobody has to time is told all the same. */
+/*
+ * If the share is unknown the text has the reason; other costs, which need no timing, are printed.
+ */
 static void not_known(void **state)
 {
     struct build b = build_begin();
     struct segment *slab;
 
     (void)state;
-    an_image(&b, 0, 0, 0)->every = 1000; /* no rate: it was killed before anybody knew */
+    an_image(&b, 0, 0, 0)->every = 1000; /* no rate: it was killed before that */
     must_print(text_of(&b, (struct print_options){0}), "\n                our share: n/a: the processor's clock was forbidden, or ");
     b = build_begin();
     slab = build_slab(&b, build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 1, 32, 64);
@@ -110,7 +113,7 @@ static void not_known(void **state)
     must_print(text_of(&b, (struct print_options){0}), "our share: n/a: not timed by the version that wrote the file\n");
 }
 
-/* Of two processes one did not say what it needed, and both had a share. */
+/* Of two processes one has no known costs, and both had a share. */
 static void of_some(void **state)
 {
     struct build b = with_our_share(1);
@@ -121,7 +124,10 @@ static void of_some(void **state)
                "our share: 1.235 ms, n/a % of the task clock, which is of 1 of 2 processes: allocate 0.200,");
 }
 
-/* Those that were timed stand for as many as there were, by the threads' counters; not, where it ended in a sandbox. */
+/*
+ * Timed operations are extrapolated to the threads' counters, unless timing was stopped (by a
+ * sandbox).
+ */
 static void as_many_as_there_were(void **state)
 {
     (void)state;
@@ -140,7 +146,7 @@ static void as_many_as_there_were(void **state)
     }
 }
 
-/* Of a run whose cycles were counted so. */
+/* The share in cycles, of a run with this counter. */
 static void must_print_cycles(const struct counter_row *row, const char *prints)
 {
     struct build b = with_our_share(1);
@@ -168,7 +174,7 @@ static void cycles(void **state)
     must_print_cycles(&row, "; cycles n/a: not asked for, by --counters=cycles\n");
     row = (struct counter_row){.name = "cycles", .is_cycles = true, .why = "n/a: no PMU"};
     must_print_cycles(&row, "; cycles n/a: no PMU\n");
-    row.reading.known = true; /* and was on no counter, ever */
+    row.reading.known = true; /* it was never on a counter */
     must_print_cycles(&row, "; cycles n/a: nothing was counted\n");
 }
 

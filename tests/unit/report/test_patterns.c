@@ -1,5 +1,5 @@
 /*
- * test_patterns.c - which patterns a text meets: what the tables say is what comparing each pair says.
+ * test_patterns.c - the patterns that match a text: the tables agree with comparing each pair.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "patterns.h"
 #include "rtcheck/bits.h"
 
-/* With the wildcards that people write. */
+/* With the wildcards that users write. */
 static const char *wild(const char *text)
 {
     static char out[256];
@@ -67,7 +67,7 @@ static void any_text(const char *letters, size_t most, char out[16])
 #define PATTERNS 300
 #define TEXTS 300
 
-/* Short ones over few letters: many meet, by every length of run, and some are the same. */
+/* Short patterns over few letters: many match, with every length of run, and some are equal. */
 static void test_tables_are_pairs(void **state)
 {
     static char patterns[PATTERNS][16], texts[TEXTS][16];
@@ -93,7 +93,10 @@ static void test_tables_are_pairs(void **state)
     patterns_free(all);
 }
 
-/* Each is there once; nothing is compared twice, and little of what has no run in common. */
+/*
+ * Equal patterns are stored once; nothing is compared twice, and few pairs without a common run
+ * are.
+ */
 static void test_each_once(void **state)
 {
     struct patterns *all = patterns_new();

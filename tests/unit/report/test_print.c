@@ -1,5 +1,5 @@
 /*
- * test_print.c - the words: sum first, verdict last.
+ * test_print.c - the text report: sums first, verdict last.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include "shown.h"
 
-/* Of images that nobody counted for. */
+/* Of images without recorded costs. */
 #define COST                                                                                       \
     "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
     "tell\n"                                                                                       \
@@ -101,7 +101,7 @@ static void test_ends(void **state)
     }
 }
 
-/* Threads of a killed process may not have added their last to the peak. */
+/* Threads of a killed process may not have added their last blocks to the peak. */
 static void test_peak_of_killed(void **state)
 {
     struct build b = build_begin();
@@ -152,7 +152,7 @@ static void test_own_malloc(void **state)
                                  "exit status 0\n"));
 }
 
-/* What it did is not known, whatever else its header says. */
+/* Its actions are unknown, whatever else its header contains. */
 static void test_damaged(void **state)
 {
     struct build b = build_begin();
@@ -187,14 +187,14 @@ static void test_lost_by_exec(void **state)
     assert_non_null(strstr(text_of(&b, &quiet),
                            "rtcheck: not in control: went on by exec, unchecked\n"));
     b = build_begin();
-    build_run(&b)->mode = RUN_BY_HAND; /* there it has a run file of its own */
+    build_run(&b)->mode = RUN_BY_HAND; /* it has a run file of its own then */
     build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 0))->end_how = END_EXEC;
     assert_non_null(strstr(text_of(&b, &plain), "rtcheck: in control; went on by exec\n"));
 }
 
-/* ---- text of others ------------------------------------------------------------------------ */
+/* ---- untrusted text ------------------------------------------------------------------------ */
 
-/* Names come from the checked program; terminals obey escapes. */
+/* Names come from the checked program; escape sequences would control the terminal. */
 static void test_escapes(void **state)
 {
     struct build b = build_begin();
@@ -261,7 +261,7 @@ __attribute__((noinline)) static int landmark(int n)
     return n + 1;
 }
 
-/* This very program, at its own address. */
+/* This program, at its own address. */
 static void test_own_symbols(void **state)
 {
     struct build b = build_begin();
@@ -282,7 +282,7 @@ static void test_own_symbols(void **state)
     assert_non_null(strstr(text, "9 B in 1 block  landmark  test_print.c:"));
 }
 
-/* Two calls in one function are one name: ids outlive the lines that a function is made of. */
+/* Two calls in one function have one id: ids are independent of line numbers. */
 static void test_ids_are_of_names(void **state)
 {
     struct build b = build_begin();
@@ -309,7 +309,7 @@ static void test_ids_are_of_names(void **state)
     assert_null(strstr(text, id));
 }
 
-/* The same file, but not the build that ran: nothing is believed of it. */
+/* The same path, but another build than the one that ran: its symbols are not used. */
 static void test_another_build(void **state)
 {
     struct build b = build_begin();
@@ -330,7 +330,9 @@ static void test_another_build(void **state)
     assert_null(strstr(text, "test_print.c"));
 }
 
-/* Paths of modules are the checked program's word: no pipe is waited for, no odd file opened. */
+/*
+ * Module paths are chosen by the checked program: pipes do not block, special files are not opened.
+ */
 static void test_odd_modules(void **state)
 {
     static const char *const paths[] = {"/proc/self/mem", "/dev/zero", "relative", "/nowhere", "",

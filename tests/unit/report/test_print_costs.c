@@ -1,5 +1,5 @@
 /*
- * test_print_costs.c - what was in use at the end, and what the run cost: exact texts.
+ * test_print_costs.c - blocks in use at exit, and the costs of the run: exact texts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ static void test_costs(void **state)
                "max rss n/a: not counted by the version that wrote the file\n");
 }
 
-/* Of several processes sums, but for what the largest had in memory. */
+/* Costs of several processes are added, except the maximum resident size. */
 static void test_costs_of_two(void **state)
 {
     struct build b = build_begin();
@@ -96,7 +96,7 @@ static void test_costs_of_two(void **state)
                "                page faults 824 + 2 major, context switches 6 + 4 forced, max rss 8.0 MiB (getrusage)\n");
 }
 
-/* An image that went on by exec counts on in its successor. */
+/* Costs of an image before an exec are contained in its successor's. */
 static void test_costs_of_exec(void **state)
 {
     struct build b = build_begin();

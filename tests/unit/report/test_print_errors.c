@@ -1,5 +1,5 @@
 /*
- * test_print_errors.c - the errors section: exact texts, what fits and what is left out.
+ * test_print_errors.c - the errors section: exact texts, and its limits of length.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define LIBC 0x7f1000000000ull
 #define BLOCK 0x7e0000000040ull
 
-/* The segments of an image that errors refer to. */
+/* The segments of an image to which errors refer. */
 struct parts {
     uint32_t area;
     struct segment *errors, *threads, *depot;
@@ -125,7 +125,7 @@ static void test_colors(void **state)
     must_not_print(text_of(&b, (struct print_options){0}), "\033");
 }
 
-/* Problems and their kinds; a warning is none, a note even less. */
+/* The headline counts problems and their kinds; warnings and notes are not problems. */
 static void test_headlines(void **state)
 {
     static const struct {
@@ -164,7 +164,7 @@ static void test_headlines(void **state)
         }
 }
 
-/* What was not looked for is no proof of innocence. */
+/* If a check was not made, the report must not claim that there are no problems. */
 static void test_not_looked_for(void **state)
 {
     struct build b = build_begin();
@@ -188,7 +188,7 @@ static void test_not_looked_for(void **state)
     must_print(text_of(&b, (struct print_options){0}), "rtcheck: at least 1 problem: 1 duplicate free");
 }
 
-/* Counters also grow beside the records: each is told once. */
+/* Counters and records count the same errors: each is reported once. */
 static void test_counted_once(void **state)
 {
     struct build b = one_duf();
@@ -198,20 +198,20 @@ static void test_counted_once(void **state)
     must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
     b = one_duf();
     build_image_header(&b, 1)->bad_frees[BAD_FREE_DUPLICATE] = 12;
-    build_image_header(&b, 1)->checks = 0; /* whatever it says, there are records */
+    build_image_header(&b, 1)->checks = 0; /* its value is ignored: there are records */
     must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
 }
 
 /* ---- how much ------------------------------------------------------------------------------ */
 
-/* At a place each. */
+/* At a different site each. */
 static void forty_dufs(const struct parts *p)
 {
     for (unsigned i = 1; i <= 40; i++)
         a_duf(p, 1)->stack = build_node(p->depot, PROG + 0x1000 + 0x10 * i, 0);
 }
 
-/* As many as fit in full, the first not by its depth alone; one line each; the rest by number. */
+/* As many errors as fit in full; then one line each; then only a number. */
 static void test_forty_lines(void **state)
 {
     struct build b = build_begin();
@@ -229,7 +229,9 @@ static void test_forty_lines(void **state)
         fail_msg("%u lines:\n%s", lines_of(text), text);
 }
 
-/* However many lines others take: there is always room to say how many more there are. */
+/*
+ * However many lines other sections take, the line with the number of further errors always fits.
+ */
 static void test_never_one_too_many(void **state)
 {
     (void)state;
@@ -261,7 +263,7 @@ static void test_all(void **state)
     assert_int_equal(lines_of(text), 3 + 40 * 3 + 5);
 }
 
-/* One error that would take too much room alone is told with fewer frames. */
+/* One error that is too long alone is printed with fewer frames. */
 static void test_first_always_fits(void **state)
 {
     struct build b = build_begin();
@@ -322,7 +324,10 @@ static void test_frames_shown(void **state)
     must_not_print(stack_text(&p, &b, deep(p.depot, 8), (struct print_options){0}), " more");
 }
 
-/* Three frames of a library without lines are one; two are not, nor are the program's own. */
+/*
+ * Three consecutive frames of a library without lines are merged; two are not, nor the program's
+ * own.
+ */
 static void test_library_runs(void **state)
 {
     struct build b = build_begin();
@@ -347,7 +352,7 @@ static void test_library_runs(void **state)
                    "                  prog1+0x10\n");
 }
 
-/* What libc does before main is not told; what it does for the program is. */
+/* Frames of libc outside of main are not printed; libc's frames in the middle are. */
 static void test_before_main(void **state)
 {
     struct build b = build_begin();

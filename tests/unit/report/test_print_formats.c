@@ -1,6 +1,6 @@
 /*
- * test_print_formats.c - the report in the words of memcheck and of the sanitizers: exact texts, what
- * is counted and what is not, processes.
+ * test_print_formats.c - the report in the formats of memcheck and of the sanitizers: exact texts,
+ * counts, processes.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #define PROBLEMS .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
 #define USUAL .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, PROBLEMS
 
-static const char *program = "/usr/bin/prog1"; /* what the images ran */
+static const char *program = "/usr/bin/prog1"; /* program of the images */
 
 struct parts {
     uint32_t area;
@@ -52,7 +52,7 @@ static struct error_record *an_error(struct parts *p, uint32_t kind, uint64_t of
 
 /* ---- leaks --------------------------------------------------------------------------------- */
 
-/* One of each kind; the child has the first alone. */
+/* One leak of each kind; the child has only the first. */
 static struct build leaks(void)
 {
     struct build b = build_begin();
@@ -132,7 +132,9 @@ static void lsan_leaks(void **state)
     must_print(text, "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: in control; 4 pro");
 }
 
-/* What is told and no problem is not counted by who counts "Direct leak of" and "Indirect leak of". */
+/*
+ * Leaks that are shown but are no problems are not matched by scripts that count "Direct leak of".
+ */
 static void lsan_counts_problems(void **state)
 {
     struct build b = leaks();
@@ -219,7 +221,7 @@ static void lsan_errors(void **state)
     assert_int_equal(times(text, "ERROR: AddressSanitizer"), 5);
 }
 
-/* ---- names that mean something ---------------------------------------------------------------- */
+/* ---- names with special characters ----------------------------------------------------------- */
 
 static const char *file_of(struct build *b, enum report_file what)
 {
@@ -245,7 +247,7 @@ static const char *file_of(struct build *b, enum report_file what)
     return text;
 }
 
-/* A program's path with what XML, URIs, commands and tables have a meaning for, and bytes that are none. */
+/* A program's path with characters special in XML, URIs, commands and tables, and invalid UTF-8. */
 static void odd_names(void **state)
 {
     struct build b;
@@ -264,7 +266,7 @@ static void odd_names(void **state)
     program = "/usr/bin/prog1";
 }
 
-/* GitHub shows ten: the tenth tells of the others. */
+/* GitHub shows ten annotations: the tenth has the number of the others. */
 static void github_shows_ten(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * test_print_leaks.c - leaks in the text report: exact texts, what fits and what is left out.
+ * test_print_leaks.c - leaks in the text report: exact texts, and the limits of length.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 /* ---- whole texts --------------------------------------------------------------------------- */
 
-/* One of each kind; the second lost place holds the most, with what is behind it. */
+/* One leak of each kind; the second lost site is the largest, with its indirectly lost blocks. */
 static struct build one_of_each(void)
 {
     struct build b = build_begin();
@@ -53,7 +53,7 @@ static void test_table(void **state)
     must_print(text, "rtcheck: in control; 3 problems; leaked 110 B in 6 blocks, possibly 263 B in 2 blocks; exit status 0\n");
 }
 
-/* How many indirect leaks are told where places that lost their blocks are known, of these kinds told. */
+/* Number of indirect leaks that are shown if these sites are in the baseline, for these kinds. */
 static uint64_t indirect_shown(bool knows_plain, bool knows_head, uint32_t kinds)
 {
     struct build b = one_of_each();
@@ -69,7 +69,7 @@ static uint64_t indirect_shown(bool knows_plain, bool knows_head, uint32_t kinds
     return blocks;
 }
 
-/* What is said of one_of_each where these classes are suppressed. */
+/* The text about one_of_each if these classes are suppressed. */
 static void assert_suppressed(uint32_t classes, uint32_t kinds, const char *prints)
 {
     struct build b = one_of_each();
@@ -93,7 +93,7 @@ static void assert_suppressed(uint32_t classes, uint32_t kinds, const char *prin
     rules_free(rules);
 }
 
-/* They are counted as where nothing is suppressed. */
+/* Indirect leaks are counted as without suppressions. */
 static void test_suppressed(void **state)
 {
     uint32_t usual = LEAK_DEFINITE | LEAK_POSSIBLE, lost = 1 << CLASS_LOST, indirect = 1 << CLASS_INDIRECT;
@@ -125,7 +125,7 @@ static void test_all_kinds(void **state)
     must_print(text, "rtcheck: 5 problems: 2 leaks, 1 indirect leak, 1 possible leak, 1 place in use; 5");
     must_print(text, "\nINDIRECT LEAKS (mel)  1 place: 64 B in 2 blocks\n");
     must_print(text, "\nSTILL REACHABLE (biu)  1 place: 9 B in 1 block\n");
-    must_print(text, "  0x700000010400  prog1+0x60\n"); /* as many frames as were asked for */
+    must_print(text, "  0x700000010400  prog1+0x60\n"); /* as many frames as requested */
 }
 
 static void test_deterministic(void **state)
@@ -175,7 +175,10 @@ static void test_summary(void **state)
                "IN USE");
 }
 
-/* What is shown and what counts are two things; without either there is nothing to say. */
+/*
+ * Leaks that are shown and leaks that are problems are independent sets; with neither there is no
+ * text.
+ */
 static void test_problems(void **state)
 {
     struct build b = one_of_each();
@@ -203,7 +206,7 @@ static void test_no_leaks(void **state)
     must_print(text_of(&b, (struct print_options){USUAL}), "rtcheck: in control; no leaks; exit status 0\n");
 }
 
-/* An inherited block that was lost is the parent's; what is behind it is not. */
+/* A lost inherited block belongs to the parent; blocks lost indirectly through it do not. */
 static void test_inherited(void **state)
 {
     struct build b = build_begin();
@@ -220,9 +223,9 @@ static void test_inherited(void **state)
                "     and          1 block of 9 B behind it\n");
 }
 
-/* ---- told as one --------------------------------------------------------------------------- */
+/* ---- merged by leading frames -------------------------------------------------------------- */
 
-/* Three stacks: two have their 2 innermost frames in common, all three the innermost. */
+/* Three stacks: two share their 2 innermost frames, all three the innermost. */
 static struct build three_stacks(void)
 {
     struct build b = build_begin();
@@ -247,9 +250,9 @@ static void test_match(void **state)
     b = three_stacks();
     text = text_of(&b, (struct print_options){USUAL, .match = 2});
     must_print(text, "LEAKS (mel)  2 places: 33 B in 3 blocks\n");
-    must_print(text, "        21 B              2  -               prog1+0x10 < prog1+0x20\n"); /* and no further */
+    must_print(text, "        21 B              2  -               prog1+0x10 < prog1+0x20\n"); /* and no more */
     must_print(text, "        12 B              1  0x700000010300  prog1+0x10 < prog1+0x30 < prog1+0x120\n");
-    must_print(text, "rtcheck: 2 problems: 2 leaks"); /* the headline counts what the table has */
+    must_print(text, "rtcheck: 2 problems: 2 leaks"); /* the headline counts table rows */
     must_print(text, "rtcheck: in control; 2 problems; leaked 33 B");
     b = three_stacks();
     must_print(text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_SUMMARY}), " at 1 place\n");
@@ -259,7 +262,7 @@ static void test_match(void **state)
     must_print(text, "[1]  prog1+0x10\n                  ... 2 more\n");
 }
 
-/* ---- what fits ------------------------------------------------------------------------------ */
+/* ---- limits of length ----------------------------------------------------------------------- */
 
 static struct build many(uint32_t lost, uint32_t interior)
 {
@@ -282,7 +285,7 @@ static void test_short(void **state)
     must_print(text, "LEAKS (mel)  60 places: ");
     must_print(text, " 53 more: rtcheck report --all"); /* 14 lines: 2 + 7 + 1 and 2 + 2 */
     must_print(text, "1000 B");
-    must_print(text, "939 B"); /* all of the few */
+    must_print(text, "939 B"); /* all of the small ones */
     b = many(60, 60);
     text = text_of(&b, (struct print_options){USUAL});
     assert_true(lines_of(text) <= 40);

@@ -1,5 +1,5 @@
 /*
- * test_print_notes.c - one line for each limit of what a report says, and none where there is none.
+ * test_print_notes.c - one note for each limit of the report, and none without a limit.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -260,7 +260,7 @@ static void test_notes(void **state)
         text = text_of(&b, &plain);
         if (!strstr(text, want))
             fail_msg("missing: %s in\n%s", want, text);
-        assert_null(strstr(strstr(text, "note: ") + 1, "note: ")); /* and nothing else */
+        assert_null(strstr(strstr(text, "note: ") + 1, "note: ")); /* and no other note */
         b = build_begin();
         notes[i].set(&b, an_image(&b, 1, IMAGE_ROOT, 0));
         text = text_of(&b, &quiet);
@@ -269,7 +269,7 @@ static void test_notes(void **state)
     }
 }
 
-/* What it did is not known, whatever else its header says. */
+/* Its actions are unknown, whatever else its header contains. */
 static void test_damaged_child(void **state)
 {
     struct build b = build_begin();
@@ -284,7 +284,7 @@ static void test_damaged_child(void **state)
     assert_non_null(strstr(text, "\nrtcheck: incomplete: 1 area of the run file damaged; "));
 }
 
-/* Said where the runtime has found the fill of freed memory in the address, however the run was waited for. */
+/* Printed if the fault address contains the fill of freed memory, whatever the wait status. */
 static void test_crash(void **state)
 {
     static const struct {
@@ -313,7 +313,7 @@ static void test_quiet(void **state)
     assert_string_equal(text_of(&b, &quiet), "");
 }
 
-/* Of many only the first few are said; the text stays short. */
+/* Only the first few notes are printed; the text stays short. */
 static void test_many_notes(void **state)
 {
     struct build b = build_begin();

@@ -1,5 +1,5 @@
 /*
- * test_print_stack.c - frames in words: functions, lines, what was inlined, whole and short.
+ * test_print_stack.c - stack frames as text: functions, lines, inlined functions, long and short.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static struct inlined hidden[] = {
     {.system_name = swap, .call_file = stl, .call_line = 3},
 };
 
-/* swap was inlined in sort, that in main; main called from a library with a name, and from none. */
+/* swap is inlined in sort, which is inlined in main; main's callers have a name, and none. */
 static struct frame frames[] = {
     {.module = 0, .offset = 0x1189, .system_name = caller, .file = header, .line = 3,
      .in_function = 0x1a, .inlined = inlined, .inlined_count = 2, .tried = true},
@@ -40,9 +40,9 @@ static struct frame frames[] = {
 };
 
 static uint32_t order[] = {0, 1, 2, 3, 4};
-static uint32_t interrupted[] = {1, 2, 5, 2, 2, 2}; /* a signal came while the third was at work */
+static uint32_t interrupted[] = {1, 2, 5, 2, 2, 2}; /* a signal interrupted the third frame */
 static uint32_t recursive[] = {1, 8, 8, 8, 8, 4, 4}, recursive_headers[] = {7, 7, 7, 7, 8, 1};
-static uint32_t headers[] = {6, 7, 8, 7, 7}; /* four functions of headers, and two further out */
+static uint32_t headers[] = {6, 7, 8, 7, 7}; /* four functions of headers, and two outer ones */
 
 static struct module modules[] = {{.path = prog}, {.path = lib}};
 static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT},
@@ -138,7 +138,7 @@ static void test_lines(void **state)
                            INDENT "an address in no known module\n"));
 }
 
-/* Everything, with what a short text leaves out. */
+/* All details, including those omitted in a short text. */
 static void test_whole(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void test_whole(void **state)
                         INDENT "/opt/prog+0x5050\n");
 }
 
-/* Functions are counted, frames that are left are told. */
+/* Functions are counted; the number of omitted frames is printed. */
 static void test_limit(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_cut(void **state)
                            INDENT "(ends here: deeper than is kept)\n"));
 }
 
-/* Where a signal came is said, also between frames that would be one line. */
+/* The frame interrupted by a signal is marked, also between frames that would be merged. */
 static void test_signal(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_signal(void **state)
                            INDENT "/opt/lib.so+0x6060\n"));
 }
 
-/* However deep, what began it is shown. */
+/* However deep the recursion is, its first caller is shown. */
 static void test_recursion(void **state)
 {
     (void)state;
@@ -201,7 +201,10 @@ static void test_recursion(void **state)
                         INDENT "sort+0x20  lib.so\n");
 }
 
-/* Of functions in headers the outermost is shown, and in one line none, unless there is nothing else. */
+/*
+ * Of functions in headers only the outermost is shown, and in one line none, unless there is no
+ * other.
+ */
 static void test_headers(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * test_print_witnesses.c - who points to what leaked, or does not: the sentences; and what is not known of it.
+ * test_print_witnesses.c - sentences about the referrers of leaked blocks, and about unknown ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "leak_output.h"
 
-/* ---- who points there ----------------------------------------------------------------------- */
+/* ---- referrers ------------------------------------------------------------------------------ */
 
 struct witness_case {
     void (*make)(struct parts *p, struct leak_group *g);
@@ -52,7 +52,7 @@ static void on_main_stack(struct parts *p, struct leak_group *g)
     ((struct root_record *)build_item(p->roots, 0))->thread = 1;
 }
 
-/* An alternate stack is memory like other. */
+/* An alternate signal stack is ordinary mapped memory. */
 static void on_mapped_stack(struct parts *p, struct leak_group *g)
 {
     by_root(p, g, ROOT_MAPPED, STACK);
@@ -60,7 +60,7 @@ static void on_mapped_stack(struct parts *p, struct leak_group *g)
     g->frame_pc = PROG + 0x77;
 }
 
-/* Beside a control block: above frames, in no known variable. */
+/* Near a thread control block: above all frames, in no known variable. */
 static void of_thread(struct parts *p, struct leak_group *g)
 {
     by_root(p, g, ROOT_STACK, STACK);
@@ -197,7 +197,7 @@ static void test_witnesses(void **state)
     }
 }
 
-/* ---- what is not known ----------------------------------------------------------------------- */
+/* ---- unknown --------------------------------------------------------------------------------- */
 
 static void test_not_known(void **state)
 {
@@ -235,7 +235,7 @@ static void test_not_known(void **state)
     }
 }
 
-/* Of files that do not say it nobody knows whether leaks were to be looked for; of others who was not asked. */
+/* Files of old versions do not record whether a leak check was requested; newer ones do. */
 static void test_holder_of_request(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void test_holder_of_request(void **state)
         }
 }
 
-/* A witness may be killed, too, and there may be none; what it tells is told as its word. */
+/* A post-mortem scanner may be killed, or missing; its results are reported as the scanner's. */
 static void test_witness_of_the_end(void **state)
 {
     static const struct {
@@ -288,7 +288,10 @@ static void test_witness_of_the_end(void **state)
     }
 }
 
-/* Even a quiet report says so; and of a killed child that was to be asked, or where others were. */
+/*
+ * A quiet report states that leaks are unknown; so does one of a killed child, if a check was
+ * requested.
+ */
 static void test_holder_is_not_known(void **state)
 {
     struct build b = build_begin();
@@ -327,7 +330,7 @@ static void test_notes(void **state)
     must_print(text, "  -               not known\n");
 }
 
-/* Why they were not heard. */
+/* Reasons why threads were not stopped. */
 static void test_deaf(void **state)
 {
     static const struct {
@@ -356,7 +359,7 @@ static void test_deaf(void **state)
     }
 }
 
-/* Nobody can be seen to point to it: a possible leak, told with its reason. */
+/* Without a visible referrer: a possible leak, reported with the reason. */
 static void test_unsure(void **state)
 {
     static const uint32_t reaches[] = {REACH_LOST, REACH_CYCLE};

@@ -1,5 +1,5 @@
 /*
- * test_read.c - what is counted as in use, and what is left of it in a file that is damaged.
+ * test_read.c - blocks that count as in use, and those that remain in a damaged file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void test_segment_states(void **state)
     finish(r, &b);
 }
 
-/* A kill between "the copy is there" and "the old one is not": one of them counts. */
+/* A kill between writing a copy and clearing the original: only one of them counts. */
 static void higher_epoch(uint32_t first, uint32_t second)
 {
     struct build b = build_begin();
@@ -111,7 +111,7 @@ static void test_large_blocks(void **state)
     build_large(s, 11, 2, 70000, 0)->block.word = build_word(BLOCK_FREED, MARK_FIRST, 0);
     build_large(s, 13, 2, 70000, 0)->superseded = 1;
     build_large(s, 15, 1, 50000, 0)->block.word = build_word(BLOCK_LIVE, MARK_INHERITED, 0);
-    /* one unit, two items: freed in the later epoch; over, and used again */
+    /* one unit, two items: freed in the later epoch; freed, and the unit reused */
     l = build_large(s, 16, 1, 50001, 0);
     l->epoch = 1;
     l = build_large(s, 16, 1, 50001, 0);
@@ -217,7 +217,7 @@ static void test_bad_area_is_named_and_the_rest_used(void **state)
     finish(r, &b);
 }
 
-/* The table says image 1, the area says image 2: neither gets it. */
+/* The table has image 1, the area has image 2: neither gets the area. */
 static void test_area_of_another_image(void **state)
 {
     struct build b = build_begin();
@@ -238,7 +238,7 @@ static void test_area_of_another_image(void **state)
     finish(r, &b);
 }
 
-/* An image whose first area is bad cannot be listed; that something was there is told. */
+/* An image with a bad first area cannot be listed; its existence is reported. */
 static void test_bad_first_area_is_named(void **state)
 {
     struct build b = build_begin();
@@ -269,10 +269,10 @@ static void test_areas_not_begun_are_nothing(void **state)
     (void)state;
     build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 1, 0);
     build_claim(&b, 1); /* claimed by image 1, nothing written */
-    build_claim(&b, 7); /* an image that has nothing yet */
+    build_claim(&b, 7); /* an image without data yet */
     younger_image = build_image(&b, 8, 0, 100, IMAGE_ROOT);
     build_image_header(&b, younger_image)->magic = 0;
-    younger_image = build_image(&b, 10, 0, 100, IMAGE_ROOT); /* its length does not have the header yet */
+    younger_image = build_image(&b, 10, 0, 100, IMAGE_ROOT); /* its length excludes the header */
     build_image_header(&b, younger_image)->magic = 0;
     build_head(&b, younger_image)->used_bytes = RTC_AREA_HEAD_BYTES;
     build_entry(&b, build_image(&b, 9, 0, 100, IMAGE_ROOT))->owner = area_owner(AREA_RECLAIMING, 9);
@@ -283,7 +283,7 @@ static void test_areas_not_begun_are_nothing(void **state)
     finish(r, &b);
 }
 
-/* How many areas were ever claimed: more than there are when claims failed. */
+/* Number of areas ever claimed: it exceeds the number of areas if claims failed. */
 static void test_next_area(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /*
- * test_rules.c - rules and findings: what each scope takes in, which rule decides, and what it costs.
+ * test_rules.c - rules and findings: the matches of each scope, precedence of rules, and the cost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,10 @@ static bool matches(const char *text, uint32_t code, uint32_t kind, const char *
 
 #define LEAK(locations) "{\n a\n Memcheck:Leak\n " locations "\n}\n"
 
-/* The inner end of the stack, in order; an ellipsis stands for any number of frames, and none. */
+/*
+ * Frames match from the innermost on, in order; an ellipsis matches any number of frames, also
+ * none.
+ */
 static void test_stacks(void **state)
 {
     static const struct {
@@ -69,7 +72,7 @@ static void test_stacks(void **state)
             fail_msg("%s%s: not %d", rows[i].rule, rows[i].stack, rows[i].matches);
 }
 
-/* What was not kept is not asked for, but no ellipsis reaches there. */
+/* Frames cut off by the limit of frames match, but an ellipsis does not reach them. */
 static void test_cut_stacks(void **state)
 {
     static const char *const rule[] = {LEAK("fun:malloc\nfun:a\nfun:b\nfun:c"), LEAK("fun:malloc\n...\nfun:c")};
@@ -112,7 +115,7 @@ static void test_kinds(void **state)
     assert_false(matches("leak:a", CODE_DUF, 0, "free a"));
 }
 
-/* Any frame but the entry; a piece of a name, anchored where it says so. */
+/* A template matches any frame except the entry; a part of a name, unless it is anchored. */
 static void test_templates(void **state)
 {
     (void)state;
@@ -127,7 +130,7 @@ static void test_templates(void **state)
     assert_false(matches("leak:malloc", MEL, "malloc a more"));
 }
 
-/* The innermost frame, and no other. */
+/* Only the innermost frame matches. */
 static void test_places(void **state)
 {
     (void)state;
@@ -163,7 +166,7 @@ static void test_addresses(void **state)
     rules_free(rules);
 }
 
-/* Of all grammars: an unsuppress takes out of what came before it. */
+/* In all grammars: an unsuppress removes findings from earlier rules. */
 static void test_the_last_decides(void **state)
 {
     struct rules *rules = sealed("suppress all\n" LEAK("fun:malloc\nfun:f") "leak:f\nunsuppress mel in f\nsuppress mel in f\nleak:^g$\n");
@@ -205,7 +208,7 @@ static void test_remarks(void **state)
     assert_int_equal(rules->rule[2].over, 1);
     rules_free(rules);
     rules = rules_of("# expires: 2026-05-04\nleak:f\n", err, sizeof err);
-    strcpy(rules->today, "2026-05-04"); /* its last day */
+    strcpy(rules->today, "2026-05-04"); /* the rule's last day */
     rules_seal(rules);
     assert_int_equal(line_of(rules, MEL, "malloc f main"), 2);
     rules_free(rules);
@@ -214,8 +217,8 @@ static void test_remarks(void **state)
 #define MANY 10000
 
 /*
- * Each rule has frames of its own and some that all have.  What is compared stays near what must be: a
- * hundredth of all pairs would be a million.
+ * Each rule has frames of its own and some that all rules have.  The number of comparisons stays
+ * near the minimum: a hundredth of all pairs would be a million.
  */
 static void test_many(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * test_save.c - a run kept as a file, and what dump says of it.
+ * test_save.c - a kept run file, and the output of dump.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,18 +63,18 @@ static void test_saved_copy(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_true(st.st_size > BUILD_AREA_BYTES &&
                 st.st_size < 2 * BUILD_AREA_BYTES); /* up to its last data */
-    assert_true(st.st_blocks * 512 < 256 << 10); /* holes are holes */
+    assert_true(st.st_blocks * 512 < 256 << 10); /* holes stay holes */
     assert_int_equal(report_open(&r, saved, err), 0);
     assert_int_equal(report_collect(r, err), 0);
     assert_int_equal(image_of(r, 1)->live_bytes, 10);
-    /* the copy is of then: that its process lives on does not matter */
+    /* the copy shows the moment of copying: a process that still runs does not matter */
     assert_int_equal(report_running(r), 0);
     assert_string_equal(end_name(r, image_of(r, 1)), "killed");
     report_close(r);
     close(fd);
 }
 
-/* A copy that has lost a part of what was stored is not one whose end is a hole. */
+/* A copy that has lost stored data is distinguished from one that ends with a hole. */
 static void test_cut_copy(void **state)
 {
     int fd = run_fd();
@@ -87,13 +87,13 @@ static void test_cut_copy(void **state)
     assert_int_equal(truncate(saved, bytes - 1), 0);
     assert_int_equal(report_open(&r, saved, err), -EBADMSG);
     assert_non_null(strstr(err, "is damaged: file is cut"));
-    assert_int_equal(truncate(saved, bytes + 1), 0); /* what is behind it does not matter */
+    assert_int_equal(truncate(saved, bytes + 1), 0); /* data after the end mark does not matter */
     assert_int_equal(report_open(&r, saved, err), 0);
     report_close(r);
     close(fd);
 }
 
-/* The file of a run that goes on has no such end: shorter than it was, it is damaged. */
+/* The file of a current run has no end mark: a shorter one is damaged. */
 static void test_cut_while_read(void **state)
 {
     int fd = run_fd();
@@ -125,7 +125,7 @@ static void test_replaces_the_last(void **state)
     close(fd);
 }
 
-/* Nothing is left behind, and what was there stays. */
+/* On failure no temporary file remains, and an existing file stays. */
 static void test_too_much_to_save(void **state)
 {
     int fd = run_fd();
@@ -149,7 +149,7 @@ static void test_limit_on_files(void **state)
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
     low = was;
-    low.rlim_cur = BUILD_AREA_BYTES + 4096; /* beyond it is SIGXFSZ */
+    low.rlim_cur = BUILD_AREA_BYTES + 4096; /* a larger file raises SIGXFSZ */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
     assert_int_equal(report_save(fd, saved, 1u << 20), -EFBIG);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
@@ -166,7 +166,7 @@ static void test_nowhere_to_save(void **state)
     close(fd);
 }
 
-/* heap=file: the program's data is not ours to keep. */
+/* heap=file: the program's data is not kept. */
 static void test_heap_is_left_out(void **state)
 {
     struct build b = build_begin();
@@ -311,7 +311,7 @@ static void test_dump(void **state)
     assert_string_equal(text + strlen(text) - strlen("verify: good\n"), "verify: good\n");
 }
 
-/* The first that is wrong is what the last line says; good areas are shown all the same. */
+/* The last line has the first error; valid areas are printed all the same. */
 static void test_dump_of_damage(void **state)
 {
     struct build b = one_of_each();

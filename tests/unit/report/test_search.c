@@ -1,5 +1,5 @@
 /*
- * test_search.c - how many items begin at an address or before it, against counting them.
+ * test_search.c - number of items that begin at or before an address, compared with counting.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * test_source_paths.c - what a source is called elsewhere.
+ * test_source_paths.c - mapping of source paths.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void below_the_root(void **state)
     must_be("", "/src", "/src2/a.c", "/src2/a.c");
     must_be("", "/src", "/src", "/src");
     must_be("", "/src", "src/a.c", "src/a.c");
-    must_be("", "/", "/src/a.c", "/src/a.c"); /* no folder of anybody's */
+    must_be("", "/", "/src/a.c", "/src/a.c"); /* not a usable root */
 }
 
 static void straight(void **state)
@@ -44,8 +44,8 @@ static void straight(void **state)
     must_be("", "", "/../../b.c", "/b.c");
     must_be("", "", "../b.c", "../b.c");
     must_be("", "", "./b.c", "./b.c");
-    must_be("", "", "x/../b.c", "x/../b.c"); /* where it begins is not known */
-    must_be("", "", "/x/..", "/x/.."); /* no source */
+    must_be("", "", "x/../b.c", "x/../b.c"); /* relative to an unknown directory */
+    must_be("", "", "/x/..", "/x/.."); /* not a source */
     must_be("", "", "/a/..b/...c/d", "/a/..b/...c/d");
     must_be("", "", "/a/b/", "/a/b");
     must_be("", "", "", "");
@@ -57,7 +57,7 @@ static void maps(void **state)
     must_be("/build=/home/me", "", "/build/a.c", "/home/me/a.c");
     must_be("/build/=/home/me/", "/home", "/build/a.c", "me/a.c");
     must_be("/build=/x", "", "/builder/a.c", "/builder/a.c");
-    must_be("/none=/y\n/build=/x\n/build=/z", "", "/build/a.c", "/x/a.c"); /* the first that fits */
+    must_be("/none=/y\n/build=/x\n/build=/z", "", "/build/a.c", "/x/a.c"); /* the first match */
     must_be("/build=/x", "", "/build", "/x");
     must_be("/build=", "", "/build/a.c", "/a.c");
     must_be("rel=/abs", "", "rel/a.c", "/abs/a.c");

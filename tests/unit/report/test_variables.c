@@ -1,5 +1,5 @@
 /*
- * test_variables.c - a variable and an inlined function, each by its own library, in one process.
+ * test_variables.c - a variable (libdwarf) and an inlined function (libdw), read in one process.
  *
  * rtc-build: -g
  */
@@ -112,7 +112,7 @@ static void test_in_the_helper(void **state)
 
 /* ---- on the stack ---------------------------------------------------------------------------- */
 
-/* A place in a function, and places in its frame. */
+/* An address in a function, and addresses in its frame. */
 struct stand {
     void *pc;
     uintptr_t cfa;

@@ -1,5 +1,5 @@
 /*
- * test_view.c - files that are not read.
+ * test_view.c - files that are refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static void test_things_that_are_no_files(void **state)
     (void)state;
     unlink("pipe");
     assert_int_equal(mkfifo("pipe", 0600), 0);
-    assert_int_equal(report_open(&r, "pipe", err), -EBADMSG); /* and it does not hang */
+    assert_int_equal(report_open(&r, "pipe", err), -EBADMSG); /* and it does not block */
     assert_string_equal(err, "pipe is not a run file");
     assert_int_equal(report_open(&r, ".", err), -EBADMSG);
     assert_int_equal(report_open(&r, "none", err), -ENOENT);

@@ -1,5 +1,5 @@
 /*
- * test_bits.c - the arithmetic of include/rtcheck/bits.h, at its edges.
+ * test_bits.c - the arithmetic of include/rtcheck/bits.h, at its limits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,12 +55,12 @@ static void checked(void **state)
     assert_false(checked_add(1ull << 63, 1ull << 63, &out));
     assert_false(checked_mul(1ull << 32, 1ull << 32, &out));
     assert_false(checked_mul(UINT64_MAX, 2, &out));
-    assert_int_equal(out, 7); /* refused: as it was */
+    assert_int_equal(out, 7); /* refused: unchanged */
     assert_true(checked_mul(1ull << 32, (1ull << 32) - 1, &out));
     assert_true(out == 0xffffffff00000000ull);
     assert_true(checked_mul(0, UINT64_MAX, &out));
     assert_int_equal(out, 0);
-    assert_true(checked_add(out, 5, &out)); /* may be its own operand */
+    assert_true(checked_add(out, 5, &out)); /* the result may be an operand */
     assert_int_equal(out, 5);
 }
 

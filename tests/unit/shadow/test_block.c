@@ -1,5 +1,5 @@
 /*
- * test_block.c - every step of a block's life, from every state, and the copies that a fork makes.
+ * test_block.c - every state transition of a block, from every state, and copies made by a fork.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
      (uint64_t)(size) << BLOCK_SIZE_SHIFT)
 #define STACKS(alloc, release) ((uint64_t)(alloc) << 32 | (release))
 
-/* A block in `state` whose every other field is full of a pattern of its own. */
+/* A block in `state` with a different pattern in every other field. */
 static struct block_record block_in(uint64_t state)
 {
     struct block_record b;
@@ -51,7 +51,7 @@ static void fields(void **state)
     assert_int_equal(align_of_code(align_code(4096)), 4096);
     assert_int_equal(align_code(48), 0);
     assert_int_equal(align_of_code(0), 0);
-    assert_true(WORD(7, 7, 3, 0xff, 0x3f, 0x3ffff, 0xffffff) == UINT64_MAX); /* nothing is left over */
+    assert_true(WORD(7, 7, 3, 0xff, 0x3f, 0x3ffff, 0xffffff) == UINT64_MAX); /* all bits are used */
 }
 
 static void publish(void **state)
@@ -60,17 +60,17 @@ static void publish(void **state)
     for (unsigned from = BLOCK_NEVER; from <= BLOCK_FREE; from += BLOCK_FREE) {
         struct block_record b = block_in(from);
         block_publish(&b, &birth);
-        assert_true(b.word == BORN(0x2b)); /* nothing of the life before but its number */
+        assert_true(b.word == BORN(0x2b)); /* only the life's number remains of the former life */
         assert_true(b.stacks == STACKS(0x80000001, 0));
     }
     struct block_record b = {0};
-    for (unsigned life = 1; life < 200; life++) { /* numbers wrap at 64 and spill nowhere */
+    for (unsigned life = 1; life < 200; life++) { /* numbers wrap at 64 without carry */
         block_publish(&b, &birth);
         assert_true(b.word == BORN(life & BLOCK_GEN_MASK));
     }
 }
 
-/* A field too large for its place must not reach its neighbours. */
+/* A field that is too large must not change its neighbours. */
 static void too_large(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void resize(void **state)
         assert_true(was == before.word);
         assert_int_equal(won, from == BLOCK_LIVE || from == BLOCK_INHERITED);
         if (won) {
-            assert_true(b.word == BORN(0x2b)); /* another life: readers must be able to tell */
+            assert_true(b.word == BORN(0x2b)); /* another life: readers must be able to detect it */
             assert_true(b.stacks == STACKS(0x80000001, 0));
         } else {
             assert_memory_equal(&b, &before, sizeof b);
@@ -139,7 +139,7 @@ static void forget(void **state)
     struct block_record b = block_in(BLOCK_FREED);
     block_forget(&b);
     assert_true(b.word == WORD(BLOCK_FREE, 5, 2, 0xa5, 0x2a, 0x2aaaa, 0x5a5a5a));
-    assert_true(b.stacks == STACKS(0x11112222, 0x33334444)); /* both stacks are still to be told */
+    assert_true(b.stacks == STACKS(0x11112222, 0x33334444)); /* both stacks can be reported */
 }
 
 static void read_at_rest(void **state)
@@ -156,7 +156,7 @@ static void read_at_rest(void **state)
 
 #define RECORDS 9u
 
-/* Records `stride` apart, one in each state and the last behind what is to be copied. */
+/* Records `stride` bytes apart, one in each state; the last is past the copied range. */
 static void fill(char *at, uint32_t stride, int filler)
 {
     memset(at, filler, RECORDS * stride);
@@ -204,7 +204,7 @@ static void distrust(void **state)
             struct block_record *b = at(records, i, stride);
             assert_true(b->word == BLOCK_INHERITED && b->stacks == 0);
             assert_memory_equal(b + 1, at(before, i, stride) + 1, stride - 16);
-            assert_true(block_retire(b, 1, 2, &was)); /* the first free is believed */
+            assert_true(block_retire(b, 1, 2, &was)); /* the first free is accepted */
             assert_false(block_retire(b, 1, 2, &was));
         }
         assert_memory_equal(at(records, RECORDS - 1, stride), at(before, RECORDS - 1, stride), stride);

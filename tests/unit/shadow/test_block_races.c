@@ -1,6 +1,6 @@
 /*
- * test_block_races.c - who wins when two change one block, and that a reader never takes two lives
- * for one: interrupted after every single instruction, and with threads.
+ * test_block_races.c - races of two changes to one block, and readers that must not mix two lives:
+ * interrupted after every single instruction, and with threads.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static bool is_of_one_life(uint64_t word, uint64_t stacks)
 {
     uint32_t life = (uint32_t)(stacks >> 32), freed = (uint32_t)stacks;
     if (word_state(word) == BLOCK_NEVER)
-        return true; /* says nothing */
+        return true; /* no information */
     if (word_size(word) != (life & BLOCK_SIZE_MASK))
         return false;
     return word_state(word) == BLOCK_LIVE    ? freed == 0
@@ -31,10 +31,10 @@ static bool is_of_one_life(uint64_t word, uint64_t stacks)
                                              : freed == ~life;
 }
 
-/* ---- one step at a time ---------------------------------------------------------------------- */
+/* ---- single stepping ------------------------------------------------------------------------- */
 
 #if defined(__SANITIZE_THREAD__)
-#define STEPPABLE 0 /* its runtime stands in the way */
+#define STEPPABLE 0 /* its runtime does not work with the trap flag */
 #elif defined(__has_feature)
 #define STEPPABLE !__has_feature(thread_sanitizer)
 #else
@@ -42,13 +42,12 @@ static bool is_of_one_life(uint64_t word, uint64_t stacks)
 #endif
 
 /*
- * `victim` runs with the trap flag set, and after its n-th instruction `intruder` runs in the
- * signal handler: for every n there is.  What threads do to each other once in a million times
- * happens here each time.
+ * `victim` runs with the trap flag set; after its n-th instruction `intruder` runs in the signal
+ * handler, for every n.  So races that threads hit once in a million times happen here every time.
  */
 #if STEPPABLE
-static void (*intruder)(void), (*later)(void); /* NULL: nobody else */
-static long before_intrusion, until_later;     /* instructions */
+static void (*intruder)(void), (*later)(void); /* NULL: none */
+static long before_intrusion, until_later;     /* in instructions */
 static bool intruded;
 
 #define TRAP_FLAG 0x100
@@ -67,14 +66,14 @@ static void on_step(int signal, siginfo_t *info, void *context)
         before_intrusion = until_later;
         return;
     }
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG; /* the rest at full speed */
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG; /* then at full speed */
 }
 
 #define SET_TRAP_FLAG(operation)                                                               \
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" \
                      ::: "memory", "cc")
 
-/* prepare; victim, interrupted; check: over and over.  Returns how many instructions there were. */
+/* Repeat prepare, interrupted victim, check.  Return the number of instructions. */
 static long step_through(void (*prepare)(void), void (*victim)(void), void (*intrude)(void),
                          void (*check)(void))
 {
@@ -143,7 +142,7 @@ static void resize_it(void)
                                 &stage.was[0]);
 }
 
-/* The free comes before, after, or into the middle: then it is refused, and the block lives on. */
+/* The free comes before, after, or in the middle: then it is refused, and the block stays live. */
 static void one_or_the_other(void)
 {
     assert_true(stage.won[0] || stage.won[1]);
@@ -199,7 +198,7 @@ static void reader_against_writers(void **state)
     }
 }
 
-/* Lives of one size, whose words come round after 64; the stack of each is its number. */
+/* Lives of one size, whose words repeat after 64; the stack of each is its number. */
 static uint32_t lives;
 
 static void next_life(void)
@@ -230,7 +229,7 @@ static void stacks_of_its_generation(void)
                 (stage.stacks >> 32 & BLOCK_GEN_MASK) == word_generation(stage.word));
 }
 
-/* One life goes by between two looks of the reader, and then as many as make the word the same. */
+/* One life passes between two reads, and then as many as make the word equal again. */
 static void reader_of_a_word_that_comes_round(void **state)
 {
     (void)state;
@@ -244,7 +243,7 @@ static void reader_of_a_word_that_comes_round(void **state)
 #define RACERS 3u
 #define BLOCKS 4096u
 #ifdef RTC_SANITIZED
-#define ROUNDS 8u /* it takes its time */
+#define ROUNDS 8u /* fewer: it is slow */
 #else
 #define ROUNDS 40u
 #endif
@@ -256,14 +255,14 @@ static struct {
     _Atomic uint32_t wrong;
 } race;
 
-/* All go through the blocks in one order: losers are faster and catch up with whoever wins. */
+/* All threads free the blocks in one order: losers are faster and catch up with the winner. */
 static void free_all(uint32_t me, uint32_t round)
 {
     for (uint32_t i = 0; i < BLOCKS; i++) {
         uint64_t was;
         bool won = block_retire(&race.block[i], me + 1, 100 + me, &was);
         race.wins[i] += won;
-        race.wrong += word_state(was) != (won ? BLOCK_LIVE : BLOCK_FREED); /* losers see who won */
+        race.wrong += word_state(was) != (won ? BLOCK_LIVE : BLOCK_FREED); /* losers see it won */
         race.wrong += word_size(was) != round + 1;
     }
 }
@@ -307,7 +306,7 @@ static void one_winner(void **state)
 #else
 #define PICTURES 300000u
 #endif
-#define CHANGES 200u /* between two pictures: or the writer was hardly running */
+#define CHANGES 200u /* between two snapshots: otherwise the writer was hardly running */
 
 static struct block_record churned;
 static _Atomic bool enough;

@@ -1,5 +1,5 @@
 /*
- * test_classify.c - an address in a slab, compared with the plain definition byte by byte.
+ * test_classify.c - an address in a slab, compared with a simple definition, byte by byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void every_byte(void **state)
     }
 }
 
-/* Beyond what a slab can have nothing wraps back into it. */
+/* Addresses beyond the largest slab do not wrap back into it. */
 static void far_away(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * test_layout.c - the header of a new run file: what it says, and which shapes it refuses.
+ * test_layout.c - the header of a new run file: its contents, and the shapes that are refused.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void without_heap(void **state)
         assert_int_equal(area_offset(&run, area), area * RTC_AREA_BYTES);
 }
 
-/* Longest text that fits, and one byte more: cut, with its end. */
+/* The longest text that fits, and one byte more: truncated and terminated. */
 static void texts(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void texts(void **state)
     assert_string_equal(run.host, "");
 }
 
-/* name of the case, what is done to the good shape, is it refused? */
+/* name of the case, change of the valid shape, is it refused? */
 #define SHAPES                                                             \
     SHAPE(as_it_is, (void)s, false)                                        \
     SHAPE(no_area_bytes, s->area_bytes = 0, true)                          \
@@ -145,7 +145,7 @@ static void refusals(void **state)
     }
 }
 
-/* What is written here is what verify.c calls good, for every count of areas there may be. */
+/* New files are valid for verify.c, for every number of areas. */
 static void verifies(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void verifies(void **state)
     free(run);
 }
 
-/* Only the lease that was looked at is let go, and never one of a fork that is under way. */
+/* Only the expected lease is released, and never one of a fork in progress. */
 static void leases(void **state)
 {
     (void)state;

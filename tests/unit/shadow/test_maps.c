@@ -1,5 +1,5 @@
 /*
- * test_maps.c - the map of what is mapped: what the kernel does to ranges, and a model of pages.
+ * test_maps.c - the map of mapped ranges: the kernel's operations on ranges, and a model of pages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What is at a page, as "first+count" of its range; "" where nothing is. */
+/* The range at a page, as "first+count"; "" if there is none. */
 static const char *at(uint64_t page)
 {
     static char text[64];
@@ -42,11 +42,11 @@ static void a_new_mapping_takes_the_place_of_the_old(void **state)
 {
     (void)state;
     assert_true(model_put(&model, 0, 10, 0));
-    assert_true(model_put(&model, 4, 2, 1 << 5)); /* other rights */
+    assert_true(model_put(&model, 4, 2, 1 << 5)); /* other protection */
     assert_string_equal(at(0), "0+4");
     assert_string_equal(at(5), "4+2");
     assert_string_equal(at(6), "6+4");
-    assert_true(model_put(&model, 3, 4, 0)); /* over all of it, and alike */
+    assert_true(model_put(&model, 3, 4, 0)); /* over all of it, and equal */
     assert_string_equal(at(5), "0+10");
     assert_int_equal(model.maps.count, 1);
     assert_true(model_agrees(&model));
@@ -61,7 +61,7 @@ static void files_are_joined_where_they_go_on(void **state)
     assert_string_equal(at(0), "0+8");
     assert_true(model_remove(&model, 2, 1));
     assert_int_equal(maps_find(&model.maps, model_address(3))->offset, 3 * MODEL_PAGE);
-    assert_true(model_put(&model, 2, 1, 1)); /* its first page: does not go on */
+    assert_true(model_put(&model, 2, 1, 1)); /* its first page: not contiguous in the file */
     assert_int_equal(model.maps.count, 3);
     assert_true(model_put(&model, 2, 1, own_place));
     assert_string_equal(at(7), "0+8");
@@ -102,16 +102,16 @@ static void nothing_changes_without_room(void **state)
 static void promised_room_is_enough(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < MODEL_PAGES; i++) /* spread, so that leaves are halved everywhere */
+    for (uint32_t i = 0; i < MODEL_PAGES; i++) /* scattered, so that leaves are split everywhere */
         assert_true(model_put(&model, i * 7 % MODEL_PAGES, 1, i * 7 % MODEL_PAGES % 2 << 5));
     assert_int_equal(model.maps.count, MODEL_PAGES);
     for (uint32_t i = 0; i < MODEL_PAGES; i++)
         assert_true(i % 20 == 0 || model_remove(&model, i, 1));
-    assert_in_range(model.maps.leaves, 1, 3); /* sparse ones were united */
+    assert_in_range(model.maps.leaves, 1, 3); /* sparse leaves were merged */
     assert_true(model_agrees(&model));
 }
 
-/* ---- a copy, as the runtime keeps it in the run file -------------------------------------------------- */
+/* ---- a copy, as the runtime keeps it in the run file ----------------------------------------- */
 
 #define COPIED 64u
 
@@ -130,7 +130,7 @@ static void copy_changed(void)
     }
 }
 
-/* Of each leaf the ranges that are in use, and nothing else. */
+/* The copy has the used ranges of each leaf, and nothing else. */
 static void copy_is_the_same(void)
 {
     for (uint32_t n = 0; n < model.maps.made; n++) {
@@ -143,7 +143,7 @@ static void copy_is_the_same(void)
     }
 }
 
-/* Who was in the midst of copying copies all, and begins again. */
+/* After forgetting the changes a copy in progress starts again, with all leaves. */
 static void changes_can_be_forgotten(void **state)
 {
     uint32_t slots_mask;
@@ -191,7 +191,7 @@ static void random_changes(void **state)
             fail_msg("no room at change %u", i);
         if (!model_agrees(&model))
             fail_msg("wrong after change %u", i);
-        if (i % 3 == 0) { /* of several at once, too */
+        if (i % 3 == 0) { /* several changes at once */
             copy_changed();
             copy_is_the_same();
         }

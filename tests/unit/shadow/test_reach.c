@@ -1,9 +1,9 @@
 /*
- * test_reach.c - each rule of the leak check's marking, and beside it what must not fall under it.
+ * test_reach.c - each rule of the leak scan's marking, with a counterexample for each.
  */
 #include "reach_here.h"
 
-/* One block of `bytes` to which the program points `inside`; `first` and `second` are its words. */
+/* One block of `bytes` with a root to offset `inside`; `first` and `second` are its words. */
 static enum reach pointed(uint64_t bytes, uint64_t first, uint64_t second, uint64_t inside)
 {
     bool strict = here.rules.strict;
@@ -32,7 +32,7 @@ static void where_it_points(void **state)
     here_end();
 }
 
-/* No slab there, the tail of one, outside: nothing, and nothing is read. */
+/* Pointers to no slab, to a slab's tail, or outside: ignored, and nothing is read. */
 static void pointers_to_nowhere(void **state)
 {
     (void)state;
@@ -84,13 +84,13 @@ static void the_dead_hold_nothing(void **state)
         a[0] = (uintptr_t)b;
         here_root(a);
         here_run();
-        assert_int_equal(here.groups, 1); /* nor are they anything */
+        assert_int_equal(here.groups, 1); /* they form no group either */
         assert_int_equal(REACH(2), REACH_LOST);
     }
     here_end();
 }
 
-/* ---- as good as a pointer to the start ----------------------------------------------------------- */
+/* ---- interior pointers that count as pointers to the start ----------------------------------- */
 
 static enum reach pointed_array(enum block_family family, uint64_t bytes, uint64_t inside,
                                 uint64_t n)
@@ -167,7 +167,7 @@ static void second_bases(void **state)
     assert_int_equal(pointed_base(TABLE + 16, 5, 40, 64), REACH_INTERIOR);
     assert_int_equal(pointed_base(5000, TABLE, 40, 64), REACH_INTERIOR);
     here_begin();
-    assert_int_equal(pointed(64, TABLE, TABLE, 8), REACH_INTERIOR); /* nobody can say what is one */
+    assert_int_equal(pointed(64, TABLE, TABLE, 8), REACH_INTERIOR); /* ambiguous */
     here_end();
 }
 
@@ -214,7 +214,9 @@ static void strict(void **state)
     here_end();
 }
 
-/* Only from what is held itself: behind an INTERIOR one it makes no difference. */
+/*
+ * The rule applies only in reachable blocks: in a block that is itself INTERIOR it has no effect.
+ */
 static void good_pointer_from_behind(void **state)
 {
     (void)state;
@@ -229,9 +231,9 @@ static void good_pointer_from_behind(void **state)
     here_end();
 }
 
-/* ---- INTERIOR and REGISTER ------------------------------------------------------------------------ */
+/* ---- INTERIOR and REGISTER ------------------------------------------------------------------- */
 
-/* A start that is found later, or deeper, wins over an inside that was seen before. */
+/* A pointer to a start that is found later, or deeper, wins over an interior one seen before. */
 static void start_wins(void **state)
 {
     (void)state;
@@ -249,7 +251,7 @@ static void start_wins(void **state)
     here_end();
 }
 
-/* A list linked through its nodes' insides: the first has the program's pointer, the rest follow. */
+/* A list linked by interior pointers: the first has the program's pointer, the rest follow. */
 static void list_by_its_insides(void **state)
 {
     (void)state;
@@ -273,7 +275,7 @@ static void list_by_its_insides(void **state)
     here_end();
 }
 
-/* Two that the program points into, and each to the other: both are INTERIOR, either way round. */
+/* Two blocks with interior roots that point to each other: both are INTERIOR, in either order. */
 static void two_insides(void **state)
 {
     (void)state;
@@ -290,7 +292,7 @@ static void two_insides(void **state)
     assert_int_equal(REACH(2), REACH_INTERIOR);
     assert_int_equal(REACH(3), REACH_INDIRECT);
     assert_int_equal(here_group(1)->indirect_blocks, 0);
-    assert_int_equal(here_group(2)->indirect_blocks, 1); /* the one at the highest address */
+    assert_int_equal(here_group(2)->indirect_blocks, 1); /* of the one at the highest address */
     here_end();
 }
 

@@ -1,20 +1,20 @@
 /*
- * test_reach_client.c - blocks that lie anywhere: thousands of random graphs, each once with all of its blocks in
- * slots of their own and once with some of them in other blocks, or outside of the heap. Nothing may depend on
- * that. Hidden memory around them is full of pointers.
+ * test_reach_client.c - client blocks at any address: thousands of random graphs, each once with
+ * all blocks in slots of their own and once with some of them in other blocks or outside of the
+ * heap.  The result must be the same.  Hidden memory around them is full of pointers.
  */
 #include "reach_here.h"
 
 #define NODES 14u
 #define WORDS 5u
-#define PLACE_BYTES 1024u /* for one node */
+#define PLACE_BYTES 1024u /* room of one node */
 #define CONTAINERS 40u   /* slots of WIDE from here on hold one node each */
 
 static struct {
     uint32_t bytes[NODES];
     uint32_t text[NODES];
     struct {
-        uint32_t to; /* NODES: nothing */
+        uint32_t to; /* NODES: none */
         uint32_t inside;
     } edge[NODES][WORDS], root[3], reg[2];
 } graph;
@@ -37,7 +37,7 @@ static uint32_t dice(uint32_t sides)
     return (uint32_t)(seed >> 33) % sides;
 }
 
-/* ---- graphs ----------------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void make_pointer(uint32_t *to, uint32_t *inside, uint32_t density)
 {
@@ -66,7 +66,7 @@ static uint64_t pointer_to(uint32_t to, uint32_t inside)
     return to < NODES ? put.start[to] + inside : 0;
 }
 
-/* ---- the same graph, somewhere ------------------------------------------------------------------------- */
+/* ---- the same graph at other addresses ------------------------------------------------------- */
 
 static void put_client(uint32_t i)
 {
@@ -81,7 +81,7 @@ static void put_client(uint32_t i)
     }
 }
 
-/* Their order is that of addresses. */
+/* Sorted by address. */
 static void list_client(const bool *is_client)
 {
     memcpy(put.slab, here.slab, sizeof here.slab);
@@ -102,7 +102,7 @@ static void list_client(const bool *is_client)
     here.heap.client_slabs = put.client_slabs;
 }
 
-/* What a search would find if it looked where it may not. */
+/* Fill memory that the scan must not read with pointers. */
 static void hide(void)
 {
     put.hidden[0] = (struct reach_range){(uintptr_t)outside, (uintptr_t)outside + sizeof outside};
@@ -155,14 +155,14 @@ static void put_graph(bool somewhere)
     write_words();
 }
 
-/* ---- what has to be the same ----------------------------------------------------------------------------- */
+/* ---- required results ------------------------------------------------------------------------ */
 
-/* Which of a circle stands for it depends on addresses. */
+/* The representative of a cycle depends on addresses. */
 static enum reach class_of(uint32_t node)
 {
     const struct leak_group *g = here_group(node + 1);
     if (!g)
-        return REACH_NONE; /* which has failed already */
+        return REACH_NONE; /* the lookup has failed the test already */
     enum reach as = (enum reach)g->reach;
     assert_int_equal(g->blocks, 1);
     assert_int_equal(g->bytes, graph.bytes[node]);
@@ -181,7 +181,7 @@ static uint32_t circles(void)
     return count;
 }
 
-/* Blocks of the heap around others: the large one and slots. */
+/* Blocks of the heap that contain others: the large one and slots. */
 static void look_at_containers(void)
 {
     uint32_t held = 0, lost = 0;
@@ -218,7 +218,7 @@ static void test_placement(void **state)
     here_end();
 }
 
-/* One that fills the block of the heap that it lies in stands for it. */
+/* A client block that fills its heap block replaces it. */
 static void test_whole(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void test_whole(void **state)
     block[2] = (uintptr_t)behind;
     put.start[0] = (uintptr_t)block;
     graph.bytes[0] = 500;
-    here.blocks += NODES; /* the node's stack is the first's, which is told of as the node alone */
+    here.blocks += NODES; /* the node's stack is the first; it is reported for the node */
     list_client((bool[NODES]){true});
     here_run();
     assert_int_equal(here_group(1)->reach, REACH_LOST);
@@ -238,7 +238,7 @@ static void test_whole(void **state)
     here_end();
 }
 
-/* Where nobody knows whether there is memory it is asked for, whatever the size. */
+/* If it is unknown whether memory exists there, the callback is called, whatever the size. */
 static bool half(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
 {
     uint32_t *asked = about;
@@ -270,7 +270,7 @@ static void test_doubtful(void **state)
     here_end();
 }
 
-/* However many pointers to such blocks are read at once. */
+/* Any number of pointers to client blocks is resolved in one batch. */
 static void test_many(void **state)
 {
     (void)state;

@@ -1,10 +1,10 @@
 /*
- * test_reach_groups.c - what the leak check makes of blocks that nobody holds, and how it counts: circles, what hangs
- * on them, inherited blocks, marks, heaps of odd shapes.
+ * test_reach_groups.c - unreachable blocks in the leak scan, and their sums: cycles, indirectly
+ * lost blocks, inherited blocks, marks, heaps of unusual shapes.
  */
 #include "reach_here.h"
 
-/* ---- what is lost ---------------------------------------------------------------------------------- */
+/* ---- lost blocks ----------------------------------------------------------------------------- */
 
 static void lost_alone(void **state)
 {
@@ -13,7 +13,7 @@ static void lost_alone(void **state)
     uint64_t *a = here_put(MIDDLE, 0, 64), *b = here_put(MIDDLE, 1, 64),
              *c = here_put(MIDDLE, 2, 64);
     a[0] = (uintptr_t)a;
-    a[1] = (uintptr_t)here_byte(a, 8); /* itself is nobody */
+    a[1] = (uintptr_t)here_byte(a, 8); /* a pointer to itself does not count */
     b[0] = b[1] = (uintptr_t)here_byte(c, 40);
     here_run();
     assert_int_equal(REACH(1), REACH_LOST);
@@ -25,7 +25,7 @@ static void lost_alone(void **state)
     here_end();
 }
 
-/* Edges of `n` blocks of 64 bytes, 3 words each; none is held. */
+/* Edges of `n` blocks of 64 bytes, 3 words each; none is reachable. */
 static void lost_graph(uint32_t n, uint32_t edges, const uint8_t (*edge)[2])
 {
     uint64_t *block[8];
@@ -55,7 +55,9 @@ static void cycle_with_tail(void **state)
     here_end();
 }
 
-/* The later circle leads to a block of the earlier one that is not its lowest: one circle is told. */
+/*
+ * A later cycle leads to a block of an earlier one that is not its lowest: one cycle is reported.
+ */
 static void cycle_after_cycle(void **state)
 {
     (void)state;
@@ -69,7 +71,7 @@ static void cycle_after_cycle(void **state)
     here_end();
 }
 
-/* Two circles with one tail, which is counted once, and a block that leads to a circle. */
+/* Two cycles with one common tail, which is counted once, and a block that leads to a cycle. */
 static void separate_cycles(void **state)
 {
     (void)state;
@@ -84,7 +86,7 @@ static void separate_cycles(void **state)
     here_end();
 }
 
-/* Another one tells of it, not the block itself, though its end is read last and points to it. */
+/* The referrer is the other block, not the block itself, although its own pointer is read last. */
 static void cycle_of_one(void **state)
 {
     (void)state;
@@ -109,7 +111,7 @@ static void two_circles_joined(void **state)
     here_end();
 }
 
-/* ---- inherited, roots by flag, marks, groups --------------------------------------------------------- */
+/* ---- inherited, roots by flag, marks, groups ------------------------------------------------- */
 
 static void inherited(void **state)
 {
@@ -125,7 +127,7 @@ static void inherited(void **state)
     a[0] = (uintptr_t)b;
     b[0] = (uintptr_t)c;
     c[0] = (uintptr_t)d;
-    d[8] = (uintptr_t)e; /* in 79 bytes, as nobody knows how many were asked for */
+    d[8] = (uintptr_t)e; /* within 79 bytes: the requested size is unknown */
     here_run();
     assert_int_equal(here.groups, 2);
     assert_int_equal(REACH(2), REACH_REACHABLE);
@@ -133,7 +135,7 @@ static void inherited(void **state)
     here.roots = 0;
     here_run();
     assert_int_equal(here.groups, 3);
-    assert_int_equal(here_group(1)->reach, REACH_LOST); /* the parent's, for what is behind it */
+    assert_int_equal(here_group(1)->reach, REACH_LOST); /* the parent's, with indirect blocks */
     assert_int_equal(here_group(1)->blocks, 0);
     assert_int_equal(here_group(1)->indirect_blocks, 2);
     assert_true(here_group(1)->block == (uintptr_t)a);
@@ -151,7 +153,7 @@ static void roots_by_flag(void **state)
     atomic_init(&here.record[MIDDLE][3].word, here_word(BLOCK_LIVE, BLOCK_FLAG_IN_HANDLER, 1, 64));
     b[0] = (uintptr_t)a;
     b[1] = (uintptr_t)here_byte(c, 4);
-    here_root(here_byte(b, 4)); /* into its inside: it is held all the same */
+    here_root(here_byte(b, 4)); /* an interior pointer: it is reachable all the same */
     here_run();
     assert_int_equal(REACH(2), REACH_REACHABLE);
     assert_int_equal(here_group(2)->witness, WITNESS_SELF);
@@ -189,7 +191,7 @@ static void marks(void **state)
     here_end();
 }
 
-/* A group is a stack and a class; its example is one block's, whole. */
+/* A group has one stack and one class; all data of its example is from one block. */
 static void groups(void **state)
 {
     (void)state;
@@ -234,7 +236,7 @@ static void groups(void **state)
     here_end();
 }
 
-/* More stacks than was said: what has no room is counted with the stack that is not known. */
+/* More stacks than announced: the excess is counted with the unknown stack. */
 static void too_many_stacks(void **state)
 {
     (void)state;
@@ -244,7 +246,7 @@ static void too_many_stacks(void **state)
         (void)here_put(TINY, i, 8);
     here.heap.stacks = 3;
     here_run();
-    assert_int_equal(here.groups, 8 * (3 + 1) + 8 + 1); /* room for 8 of that stack is kept */
+    assert_int_equal(here.groups, 8 * (3 + 1) + 8 + 1); /* room for 8 of that stack */
     for (uint32_t i = 0; i < here.groups; i++) {
         blocks += here.group[i].blocks;
         bytes += here.group[i].bytes;
@@ -255,7 +257,7 @@ static void too_many_stacks(void **state)
     here_end();
 }
 
-/* Two pieces of a block were ever touched; nothing else of it may be read. */
+/* Only two pieces of a block were ever touched; no other part may be read. */
 static bool two_pieces(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
 {
     const uint64_t start = here.slab[LARGE].start, piece[][2] = {{64, 128}, {4096, 4104}};

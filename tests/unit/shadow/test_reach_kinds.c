@@ -1,11 +1,11 @@
 /*
- * test_reach_kinds.c - a heap whose records say more different things than there are numbers for: every
- * block is of a stack of its own.  By their numbers, and in no order of addresses, blocks are
+ * test_reach_kinds.c - a heap with more different groups than there are group numbers: every block
+ * has a stack of its own.  By their numbers, and in no order of addresses, blocks are
  *
- *   0 held by a root | 20000 held by those | 40000 pointed into | 50000 behind them
- *   60000 lost       | 70000 behind those
+ *   0 reachable from a root | 20000 reachable from those | 40000 interior | 50000 indirect of those
+ *   60000 lost              | 70000 indirectly lost
  *
- * and each seventh is the parent's.
+ * and every seventh is inherited.
  */
 #include "reach_slab.h"
 
@@ -13,9 +13,9 @@
 #define SLOT_BYTES 32u
 
 static const struct {
-    uint32_t end; /* of these numbers */
+    uint32_t end; /* end of this range of numbers */
     enum reach reach;
-    uint32_t to; /* points to the block so many numbers on */
+    uint32_t to; /* points to the block with the number plus this */
 } part[] = {{20000, REACH_REACHABLE, 20000},     {40000, REACH_REACHABLE, 0}, {50000, REACH_INTERIOR, 10000},
             {60000, REACH_INDIRECT, 0},       {70000, REACH_LOST, 10000},
             {80000, REACH_LOST_INDIRECT, 0}};

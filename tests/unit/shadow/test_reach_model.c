@@ -1,6 +1,6 @@
 /*
  * test_reach_model.c - thousands of small random heaps against a slow model of the same rules, with
- * little scratch and with much, and lists that are deeper than any stack.
+ * little and with much scratch memory, and lists that are deeper than any stack.
  */
 #include "reach_slab.h"
 
@@ -35,14 +35,14 @@ static uint32_t dice(uint32_t sides)
     return (uint32_t)(seed >> 33) % sides;
 }
 
-/* ---- a random heap ---------------------------------------------------------------------------------- */
+/* ---- a random heap --------------------------------------------------------------------------- */
 
 static const uint32_t slots_used[SLABS] = {6, 5, 5, 3, 1, 1, 3};
 
 static void make_block(uint32_t i)
 {
     uint32_t j = 0;
-    do { /* a place that no lower block has */
+    do { /* an unused slot */
         m.slab[i] = dice(SLABS);
         m.slot[i] = dice(slots_used[m.slab[i]]);
         for (j = 0; j < i && (m.slab[j] != m.slab[i] || m.slot[j] != m.slot[i]); j++)
@@ -68,7 +68,7 @@ static void make_block(uint32_t i)
     m.inherited[i] = mark == 0 || is == BLOCK_INHERITED || m.slab[i] == PARENTS;
 }
 
-/* A pointer to somewhere around a block. */
+/* A pointer into or near a block. */
 static uint64_t any_pointer(void)
 {
     uint32_t to = dice(m.count), kind = dice(8);
@@ -87,7 +87,7 @@ static enum edge edge_of(uint64_t pointer, uint32_t to)
     return pointer < m.start[to] + m.request[to] ? EDGE_INSIDE : EDGE_NONE;
 }
 
-/* Words behind what was asked for are written, too, and must not count. */
+/* Words past the requested size are written, too, and must not count. */
 static void make_words(uint32_t from, uint32_t of_ten)
 {
     uint64_t room = here.slab[m.slab[from]].slot_bytes ? here.slab[m.slab[from]].slot_bytes : 5000;
@@ -106,7 +106,7 @@ static void make_heap(void)
     here_begin();
     memset(&m, 0, sizeof m);
     here.rules.mark_since = dice(4);
-    here.rules.strict = true; /* random words may well look like what C++ leaves */
+    here.rules.strict = true; /* random words may resemble interior pointers of C++ */
     m.count = 1 + dice(BLOCKS);
     uint32_t density = 1 + dice(6);
     for (uint32_t i = 0; i < m.count; i++)
@@ -130,14 +130,17 @@ static void make_heap(void)
     }
 }
 
-/* ---- the model --------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 static bool is_left(uint32_t i)
 {
     return m.node[i] && m.reach[i] == REACH_NONE;
 }
 
-/* Gives a class to all that are left and that a chain of `least` edges leads to from `from`. */
+/*
+ * Give a class to all remaining blocks that a path of edges of at least `least` reaches from
+ * `from`.
+ */
 static void flow(uint32_t from, enum edge least, enum reach class, uint32_t owner)
 {
     for (uint32_t to = 0; to < m.count; to++) {
@@ -149,7 +152,7 @@ static void flow(uint32_t from, enum edge least, enum reach class, uint32_t owne
     }
 }
 
-/* What is behind the owners of a class, the highest first. */
+/* The blocks that owners of a class own indirectly, highest owner first. */
 static void flow_indirect(enum reach owners, enum reach class)
 {
     bool done[BLOCKS] = {false};
@@ -231,7 +234,7 @@ static void model_lost(void)
     flow_indirect(REACH_CYCLE, REACH_LOST_INDIRECT);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static uint32_t block_at(uint64_t address)
 {
@@ -249,7 +252,7 @@ static uint32_t block_of(const struct leak_group *g)
     return i;
 }
 
-/* Does what holds the pointer to block i have the class that this takes? */
+/* Does the holder of the pointer to block i have a class that allows block i's class? */
 static bool holder_fits(uint32_t i, uint32_t holder)
 {
     enum reach by = m.reach[holder];
@@ -295,7 +298,7 @@ static void check_witness(const struct leak_group *g)
     }
 }
 
-/* One group by the model; the blocks that have it. */
+/* Compute one group by the model; return its number of blocks. */
 static void check_group(const struct leak_group *g)
 {
     struct leak_group want = {0};
@@ -365,25 +368,25 @@ static void random_heaps(void **state)
     here_end();
 }
 
-/* ---- deep ---------------------------------------------------------------------------------------------- */
+/* ---- deep ------------------------------------------------------------------------------------ */
 
 static struct {
     struct slab_heap in;
-    uint64_t *last; /* node of the list */
+    uint64_t *last; /* a node of the list */
 } deep;
 
 #define NODE_BYTES 32u
 
 /*
- * `count` nodes in no order of addresses: word 0 is a block of its own, word 1 the next node.  There
- * is memory for `behind` bytes behind them.
+ * `count` nodes in no order of addresses: word 0 is a block of its own, word 1 the next node.
+ * `behind` bytes of memory follow them.
  */
 static void make_deep(uint32_t count, uint64_t behind)
 {
     slab_heap_begin(&deep.in, count * 2, NODE_BYTES, 1, behind);
     uint32_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t next = (uint32_t)((at + 7919ull * 613) % count); /* prime, and no divisor */
+        uint32_t next = (uint32_t)((at + 7919ull * 613) % count); /* prime, and not a divisor */
         uint64_t *node = deep.in.memory + (uint64_t)at * 2 * NODE_BYTES / 8;
         node[0] = (uintptr_t)node + NODE_BYTES;
         node[1] = i + 1 < count ? deep.in.slab.start + (uint64_t)next * 2 * NODE_BYTES : 0;
@@ -398,7 +401,7 @@ static void make_deep(uint32_t count, uint64_t behind)
     }
 }
 
-/* All of them, found in one way. */
+/* All of them must be found, in one class each. */
 static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach behind)
 {
     const struct reach_rules rules = {0};
@@ -429,7 +432,7 @@ static void run_all_deep(uint32_t count, uint64_t extra)
     run_deep(extra, first, REACH_REACHABLE, REACH_REACHABLE);
     run_deep(extra, first + 1, REACH_INTERIOR, REACH_INDIRECT);
     run_deep(extra, 0, REACH_LOST, REACH_LOST_INDIRECT);
-    deep.last[1] = first; /* a circle */
+    deep.last[1] = first; /* a cycle */
     run_deep(extra, 0, REACH_CYCLE, REACH_LOST_INDIRECT);
     slab_heap_end(&deep.in);
 }
@@ -449,7 +452,7 @@ static void deep_without_stack(void **state)
     run_all_deep(20000, 100 * 16);
 }
 
-/* One block that points to all others, which would fill any stack at once. */
+/* One block that points to all others, which would fill any explicit stack at once. */
 static void wide(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
 /*
- * test_reach_words.c - each place in which a pointer can lie among words that are read several at a
- * time, heaps that lie where the upper halves of their addresses change, slabs of very many shapes.
+ * test_reach_words.c - each position of a pointer among words that are read several at a time,
+ * heaps at addresses where the upper address halves change, slabs of very many shapes.
  */
 #include "reach_here.h"
 
 #include <sys/mman.h>
 
-#define MOST 19u /* words: two times eight, and some */
+#define MOST 19u /* words: two times eight, and three */
 
 static void words_of_a_root(void **state)
 {
@@ -25,7 +25,7 @@ static void words_of_a_root(void **state)
     here_end();
 }
 
-/* Behind what was asked for nothing counts, also in the middle of a word. */
+/* Bytes past the requested size do not count, also in the middle of a word. */
 static void words_of_a_block(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static void words_of_a_block(void **state)
     here_end();
 }
 
-/* Several in one line, and others that lie around the heap. */
+/* Several pointers in one line, and others to addresses near the heap. */
 static void words_together(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void words_together(void **state)
     here_end();
 }
 
-/* Any number at once, each into another block, and seven more that are less than what is read at once. */
+/* Any number of pointers at once, each to another block, and seven more, fewer than one batch. */
 static void many_pointers(void **state)
 {
     (void)state;
@@ -80,9 +80,9 @@ static void many_pointers(void **state)
     here_end();
 }
 
-/* ---- where the upper halves change ------------------------------------------------------------------ */
+/* ---- upper address halves -------------------------------------------------------------------- */
 
-/* One group of that many blocks. */
+/* All blocks are in one group. */
 static void check_all_reachable(const struct reach_heap *heap, const uint64_t *root, uint64_t roots,
                                 uint64_t blocks)
 {
@@ -143,7 +143,7 @@ static void upper_halves_change(void **state)
             void *p =
                 mmap(at, units * UNIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             assert_true(p != MAP_FAILED);
-            tried += p == at; /* elsewhere it is a heap all the same */
+            tried += p == at; /* at another address it is a valid heap, too */
             run_across((uintptr_t)p, units);
             munmap(p, units * UNIT);
         }
@@ -151,9 +151,12 @@ static void upper_halves_change(void **state)
     assert_true(tried > 0);
 }
 
-/* ---- many sizes ------------------------------------------------------------------------------------- */
+/* ---- many sizes ------------------------------------------------------------------------------ */
 
-/* Slabs of more shapes than a table holds: a block in the last slot of each points to the next one's. */
+/*
+ * Slabs of more shapes than a table holds: a block in the last slot of each points to the next
+ * slab's.
+ */
 static void many_shapes(void **state)
 {
     (void)state;

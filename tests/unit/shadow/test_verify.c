@@ -1,8 +1,8 @@
 /*
- * test_verify.c - every rule of verify.c: kept, and broken once.
+ * test_verify.c - every rule of verify.c: kept, and violated once.
  *
- * Each case spoils one thing in a file that is good as a whole and names the complaint; the twins
- * are things that look odd but may happen, and must pass.
+ * Each case corrupts one field of a valid file and has the expected message; the twins are unusual
+ * but valid files, which must pass.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "good_file.h"
 
-/* The complaint about the file as it is, NULL = none. */
+/* The message about the file, NULL = it is valid. */
 static const char *complaint(const struct sample *s, uint64_t *offset)
 {
     struct verify_error err = {"untouched", 1};
@@ -55,7 +55,7 @@ static void set_family(struct block_record *b, uint64_t family)
     b->word |= family << BLOCK_FAMILY_SHIFT;
 }
 
-/* The last area's place becomes the heap's. */
+/* The last area becomes the heap. */
 static void heap_after_areas(struct sample *s)
 {
     run(s)->area_count--;
@@ -63,7 +63,7 @@ static void heap_after_areas(struct sample *s)
     run(s)->heap_bytes = BUILD_AREA_BYTES;
 }
 
-/* The other order of the tables, both empty, `overlap` bytes in common. */
+/* The tables in the other order, both empty, with `overlap` bytes in common. */
 static void leases_first(struct sample *s, uint64_t overlap)
 {
     build_entry(&s->b, s->area)->owner = 0;
@@ -84,7 +84,7 @@ static void fill_area(struct sample *s)
     assert_int_equal(second(s)->used_bytes, BUILD_AREA_BYTES);
 }
 
-/* name, what is done to the good file `s`, what must be said ("" = it is still good) */
+/* name, change of the valid file `s`, expected message ("" = it is still valid) */
 #define CASES                                                                                      \
     CASE(good, (void)s, "")                                                                        \
     /* the run */                                                                                  \
@@ -432,7 +432,7 @@ static void test_short_reads(void **state)
     build_end(&s.b);
 }
 
-/* What the file ends with may be the last bytes that can be read: nothing looks behind them. */
+/* The end of the file may be the end of readable memory: nothing past it is read. */
 static void test_nothing_after_the_end(void **state)
 {
     struct sample s;
@@ -453,7 +453,7 @@ static void test_nothing_after_the_end(void **state)
     build_end(&s.b);
 }
 
-/* As long as runs get: all that is looked at lies in the first 408 KiB. */
+/* A run of the maximum size: all data that is read is in the first 408 KiB. */
 static void test_longest_run(void **state)
 {
     struct run_shape shape = {.area_bytes = 64u << 20,

@@ -1,6 +1,6 @@
 /*
- * test_counters.c - --counters on a machine of our own: what the kernel is asked for, what is made of its
- * answers, and what is said of its refusals.
+ * test_counters.c - --counters on a simulated machine: requests to the kernel, use of its results,
+ * and texts about refused events.
  *
  * rtc-build: -Wl,--wrap=perf_open,--wrap=perf_read,--wrap=perf_close
  */
@@ -26,8 +26,8 @@ void __wrap_perf_close(int fd);
 
 static struct {
     int answer;        /* 0: a descriptor; else the error */
-    int kernel_answer; /* of what is to count the kernel, too, if that is not 0 */
-    int probe;         /* of the launcher's own event: is there a PMU? */
+    int kernel_answer; /* if not 0, the answer for events that count the kernel, too */
+    int probe;         /* for the launcher's own event: is there a PMU? */
     int asked;
     struct perf_event_attr attr[8];
     int open;
@@ -74,7 +74,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* Opens and reads them; the rows stand until forget(). */
+/* Open and read them; the rows are valid until forget(). */
 static void count(const char *list)
 {
     char err[TOOLS_ERROR_BYTES];
@@ -90,7 +90,7 @@ static void forget(void)
     assert_int_equal(machine.open, 0);
 }
 
-/* ---- what is asked for --------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------ */
 
 static void attributes(void **state)
 {
@@ -120,7 +120,7 @@ static void attributes(void **state)
     forget();
 }
 
-/* An ordinary user may count user mode: then that is counted, and said. */
+/* An ordinary user may count user mode only: that is counted, and marked. */
 static void user_alone(void **state)
 {
     (void)state;
@@ -133,13 +133,13 @@ static void user_alone(void **state)
     assert_true(rows[2].reading.known && !rows[2].user_alone && rows[2].reading.value == 5);
     assert_string_equal(rows[2].source, "getrusage, of what was waited for");
     forget();
-    machine.answer = machine.probe = -ENOENT; /* what there is not, nobody may count */
+    machine.answer = machine.probe = -ENOENT; /* absence wins over permission */
     count("cycles");
     assert_string_equal(rows[0].why, "n/a: no PMU");
     forget();
 }
 
-/* ---- what is made of the answers ----------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------- */
 
 static void values(void **state)
 {
@@ -151,7 +151,7 @@ static void values(void **state)
     forget();
 }
 
-/* Those that our share is told in: of all modes. */
+/* The counter for our share in cycles must count all modes. */
 static void cycles(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void clocks(void **state)
     forget();
 }
 
-/* ---- what is said of refusals -------------------------------------------------------------- */
+/* ---- texts about refused events ------------------------------------------------------------ */
 
 static void refusals(void **state)
 {

@@ -1,5 +1,6 @@
 /*
- * test_lsan_options.c - LSAN_OPTIONS as the sanitizers and CTest write them; and of which process.
+ * test_lsan_options.c - LSAN_OPTIONS as written by sanitizers and CTest, and the process it is read
+ * from.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 #include "tools.h"
 
-#include <cmocka.h> /* last: its fail() is not ours */
+#include <cmocka.h> /* last: its fail() differs from ours */
 
 static void must_be(const char *text, const char *want)
 {
@@ -39,12 +40,12 @@ static void grammar(void **state)
     must_be("log_path:log_path=/a", "/a");
     must_be("xlog_path=/a:log_paths=/b", NULL);
     must_be("suppressions='log_path=/a'", NULL);
-    must_be("log_path='/a", "'/a"); /* no end: no quote */
+    must_be("log_path='/a", "'/a"); /* not closed: not a quote */
     must_be("log_path=0123456789012345678901234567890", "0123456789012345678901234567890");
     must_be("log_path=/a:log_path=01234567890123456789012345678901", "/a");
 }
 
-/* A process that was started with LSAN_OPTIONS and has changed them: what it began with counts. */
+/* A process has changed its LSAN_OPTIONS since its start: the initial value counts. */
 static void of_a_process(void **state)
 {
     char value[32] = "";

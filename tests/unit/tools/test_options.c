@@ -12,11 +12,11 @@
 #include "rtcheck/bits.h"
 #include "tools.h"
 
-#include <cmocka.h> /* last: its fail() is not ours */
+#include <cmocka.h> /* last: its fail() differs from ours */
 
 static char err[TOOLS_ERROR_BYTES];
 
-/* Parses `text`; the result is compared with its canonical form, or with a word of the error. */
+/* Parse `text`; compare the result with its canonical form, or with a part of the error. */
 static void check_text(const char *text, const char *canonical, const char *error)
 {
     struct options o;
@@ -119,7 +119,7 @@ static void texts(void **state)
         check_text(rows[i].text, rows[i].canonical, rows[i].error);
 }
 
-/* Parses a command line of up to six words; returns what options_from_args returns. */
+/* Parse a command line of up to three words; return the result of options_from_args. */
 static int parse(struct options *o, int *rest, const char *a, const char *b, const char *c)
 {
     char *argv[] = {(char[]){"rtcheck"}, NULL, NULL, NULL, NULL};
@@ -198,7 +198,7 @@ static void command_lines(void **state)
     }
 }
 
-/* Names of which one abbreviation means both: longest such abbreviation, by pair. */
+/* Pairs of names with a common abbreviation, and the longest such abbreviation. */
 static const char *const confusable[] = {
     "help heap he",
     "help heap-size he",
@@ -275,14 +275,14 @@ static const char *const confusable[] = {
     "frames free-fill fr",
 };
 
-/* Writes "a b longest" when an abbreviation of both exists that is the name of neither. */
+/* Write "a b longest" if both have a common abbreviation that is not the name of either. */
 static bool describe_pair(const char *a, const char *b, char *out, size_t room)
 {
     size_t n = 0, shorter = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
     while (n < shorter && a[n] == b[n])
         n++;
     if (n == shorter)
-        n--; /* the whole name is no abbreviation */
+        n--; /* the whole name is not an abbreviation */
     snprintf(out, room, "%s %s %.*s", a, b, (int)n, a);
     return n > 0;
 }
@@ -299,7 +299,7 @@ static void abbreviations(void **state)
                 continue;
             assert_true(found < countof(confusable));
             assert_string_equal(pair, confusable[found++]);
-            /* Every one of them is refused, with one dash and with two. */
+            /* Each common abbreviation is refused, with one dash and with two. */
             for (size_t n = strlen(strrchr(pair, ' ') + 1); n > 0; n--) {
                 for (int dashes = 1; dashes <= 2; dashes++) {
                     struct options o;
@@ -315,7 +315,7 @@ static void abbreviations(void **state)
     assert_int_equal(found, countof(confusable));
 }
 
-/* In whose words the text is: valgrind's own option for its tool is one more way to say so. */
+/* The format of the text: valgrind's option --tool selects it, too. */
 static void formats(void **state)
 {
     (void)state;
@@ -349,7 +349,7 @@ static void formats(void **state)
     }
 }
 
-/* What the words about leaks come to, and which of two says more. */
+/* The effect of the options about leaks, and their precedence. */
 static void leaks(void **state)
 {
     (void)state;
@@ -390,7 +390,7 @@ static void single_letters(void **state)
     (void)state;
     struct options o;
     int rest;
-    for (unsigned i = 0; option_at(i); i++) /* -q and -h hide no name and no other's abbreviation */
+    for (unsigned i = 0; option_at(i); i++) /* -q and -h conflict with no abbreviation */
         if (option_at(i)->name[0] == 'q')
             assert_string_equal(option_at(i)->name, "quiet");
     assert_int_equal(parse(&o, &rest, "-h", NULL, NULL), 0);
@@ -427,7 +427,10 @@ static void defaults(void **state)
     assert_string_equal(option_text(&o, "json"), "");
 }
 
-/* Reads its own output as the same; what cannot be read back is refused or left out. */
+/*
+ * The canonical text is parsed to the same options; a value without canonical text is refused or
+ * omitted.
+ */
 static void canonical(void **state)
 {
     (void)state;
@@ -447,7 +450,7 @@ static void canonical(void **state)
     text[9 + OPTIONS_TEXT_BYTES - 5] = '\0';
     assert_int_equal(options_from_text(&o, text, err), 0);
     assert_int_equal(options_canonical(&o, second, err), 0);
-    assert_string_equal(first, second); /* the launcher's own, and too long: left out */
+    assert_string_equal(first, second); /* the launcher's own, and too long: omitted */
     memcpy(text, "pool-dir=", 9);
     assert_int_equal(options_from_text(&o, text, err), 0);
     assert_int_equal(options_canonical(&o, second, err), -E2BIG);
@@ -455,7 +458,7 @@ static void canonical(void **state)
     options_free(&o);
 }
 
-/* What was not taken as it was said, and nothing else, is to be told. */
+/* Only values that were changed cause a note. */
 static void notes(void **state)
 {
     (void)state;

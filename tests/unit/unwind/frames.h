@@ -76,7 +76,7 @@ static inline void put_pointer(struct frames *f, uint8_t encoding, uintptr_t v)
     }
 }
 
-/* ---- entries ------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static inline uint32_t entry_begin(struct frames *f, bool wide)
 {
@@ -163,7 +163,7 @@ static inline void put_fde(struct frames *f, const struct cie_shape *c, uint32_t
     f->pair[f->pairs++][1] = (int32_t)at;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static inline void frames_begin(struct frames *f)
 {

@@ -11,7 +11,7 @@
 #define MEMORY_WORDS 8192u
 #define DEEPEST 160u
 
-/* ---- functions --------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 enum kind { BY_SP, BY_BP, REALIGNED, UNKNOWN, OUTSIDE, FIRST, STRANGE };
 
@@ -91,7 +91,7 @@ static inline void start(void)
     unwind_start(&setup);
 }
 
-/* ---- the model ------------------------------------------------------------------------------------ */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 struct frame {
     uint32_t function, site;

@@ -1,6 +1,6 @@
 /*
- * test_cfi.c - call frame information made by hand: each instruction, and programs of them that are damaged, which
- * must be refused.
+ * test_cfi.c - call frame information built by the test: each instruction, and damaged programs,
+ * which must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "cfi_rows.h"
 
-/* ---- one function ------------------------------------------------------------------------------- */
+/* ---- one function ---------------------------------------------------------------------------- */
 
 static void test_beginning(void **state)
 {
@@ -21,7 +21,7 @@ static void test_beginning(void **state)
         assert_int_equal(row.column[i].kind, COLUMN_SAME);
 }
 
-/* ---- instructions: places ------------------------------------------------------------------------- */
+/* ---- instructions: locations ----------------------------------------------------------------- */
 
 static void changes_at(const struct cie_shape *cie, const uint8_t *program, size_t n, unsigned at)
 {
@@ -62,7 +62,7 @@ static void test_set_location(void **state)
     changes_at(&cie, program, sizeof program, 77);
 }
 
-/* ---- instructions: the CFA ------------------------------------------------------------------------- */
+/* ---- instructions: the CFA ------------------------------------------------------------------- */
 
 static void test_cfa(void **state)
 {
@@ -94,7 +94,7 @@ static void test_cfa_expression(void **state)
     is_cfa(&row, REG_RSP, 16);
 }
 
-/* A register or an offset of what has neither. */
+/* A change of the CFA's register or offset when the CFA has neither. */
 static void test_cfa_nonsense(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ static void test_cfa_nonsense(void **state)
     is_column(row.column[3], COLUMN_IN_REGISTER, REG_COUNT);
 }
 
-/* ---- instructions: registers ------------------------------------------------------------------------- */
+/* ---- instructions: registers ----------------------------------------------------------------- */
 
 static void test_registers(void **state)
 {
@@ -153,7 +153,7 @@ static void test_register_expressions(void **state)
     assert_memory_equal(row.column[3].expression, "\x77\x08", 2);
 }
 
-/* Those that the walk does not know: vector registers, flags. */
+/* Registers that the walk does not use: vector registers, flags. */
 static void test_other_registers(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void test_restore(void **state)
     is_column(row.column[6], COLUMN_SAME, 0);
 }
 
-/* Each level has an offset of its own; they come back in turn. */
+/* Each level has an offset of its own; they are restored in reverse order. */
 static void test_remember(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void test_no_matter(void **state)
     assert_memory_equal(&row, &usual, sizeof row);
 }
 
-/* ---- programs that are damaged -------------------------------------------------------------------------- */
+/* ---- damaged programs ------------------------------------------------------------------------ */
 
 static void test_unknown_instructions(void **state)
 {
@@ -234,7 +234,7 @@ static void test_unknown_instructions(void **state)
     }
 }
 
-/* Cut short, at each of their bytes. */
+/* Each instruction truncated at each of its bytes. */
 static void test_cut_instructions(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void test_cut_instructions(void **state)
     }
 }
 
-/* Numbers that no machine word holds. */
+/* Numbers that exceed a machine word. */
 static void test_large_numbers(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_cfi_entries.c - each way to write an entry of call frame information and a pointer, each way to find one;
- * and headers and entries that are damaged, which must be refused.
+ * test_cfi_entries.c - each encoding of CFI entries and pointers, each way to find an entry; and
+ * damaged headers and entries, which must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "cfi_rows.h"
 
-/* ---- entries ------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static bool usual_row(const struct cie_shape *cie, struct cfi *out)
 {
@@ -113,7 +113,7 @@ static void test_small_pointers(void **state)
     }
 }
 
-/* A function before its FDE, so near that two bytes lead to it. */
+/* A function just before its FDE, within a two-byte offset. */
 static void test_near(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void test_near(void **state)
     assert_false(cfi_find(&o, start - 1, &f) || cfi_find(&o, start + 100, &f));
 }
 
-/* ---- finding ---------------------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 #define FUNCTIONS 40u
 #define DISTANCE 100u
@@ -178,9 +178,9 @@ static void test_no_functions(void **state)
     }
 }
 
-/* ---- headers and entries that are damaged -------------------------------------------------------------------- */
+/* ---- damaged headers and entries ------------------------------------------------------------- */
 
-/* Is the first function still found when the bytes at a place are others? */
+/* Is the first function still found if the bytes at `at` are replaced? */
 static bool found_with(bool table, uint32_t at, uint64_t value, unsigned bytes)
 {
     struct object o = many_functions(table);
@@ -202,14 +202,14 @@ static void test_damaged_header(void **state)
     assert_false(found_with(true, 0, 2, 1)); /* version */
     assert_false(found_with(true, 1, 0x2b, 1));
     assert_false(found_with(true, 2, 0x07, 1));
-    assert_true(found_with(true, 3, 0x3c, 1)); /* an unusual table: one after the other */
-    assert_false(found_with(true, 8, 0xffffffff, 4)); /* how many */
+    assert_true(found_with(true, 3, 0x3c, 1)); /* an unusual table: linear search */
+    assert_false(found_with(true, 8, 0xffffffff, 4)); /* number of entries */
     assert_false(found_with(true, 8, 0, 4));
     assert_false(found_with(true, 16, 0x7fffffff, 4)); /* an entry outside of the object */
     assert_false(found_with(true, 16, 0x80000000, 4));
-    assert_false(found_with(false, 4, 0x7fffff00, 4)); /* all of them */
+    assert_false(found_with(false, 4, 0x7fffff00, 4)); /* address of the entries */
     assert_false(found_with(false, 4, 0x80000000, 4));
-    assert_false(found_with(false, 1, 0x9b, 1)); /* nobody writes a pointer to a pointer */
+    assert_false(found_with(false, 1, 0x9b, 1)); /* an indirect pointer is not supported */
 }
 
 static void test_index_elsewhere(void **state)
@@ -228,7 +228,7 @@ static void test_damaged_entries(void **state)
     (void)state;
     uint32_t fde = first_entry(), cie = HEADER_BYTES;
     assert_true(found_with(true, fde + 4, fde + 4 - cie, 4));
-    assert_false(found_with(true, fde, 0x7fffffff, 4)); /* how long */
+    assert_false(found_with(true, fde, 0x7fffffff, 4)); /* length */
     assert_false(found_with(true, fde, 0, 4));
     assert_false(found_with(true, fde, 3, 4));
     assert_false(found_with(true, fde, 7, 4));
@@ -246,7 +246,7 @@ static void test_damaged_entries(void **state)
     assert_false(found_with(true, cie + 15, 0xffff, 2));
 }
 
-/* A CIE that is too short for what must be in it. */
+/* A CIE that is too short for its fields. */
 static void test_cut_cie(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_expression.c - DWARF expressions: each operator, and what makes one fail: an operand that is
- * cut short, a stack that is too short or too long, memory that is not the frame's, a loop.
+ * test_expression.c - DWARF expressions: each operator, and each failure: a truncated operand,
+ * stack underflow and overflow, memory outside of the frame, a loop.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The memory of the frame; the stack pointer is in its midst, `high` its end. */
+/* The memory of the frame; the stack pointer is in its middle, `high` its end. */
 static uint64_t memory[512];
 #define SP_WORD 256u
 
@@ -20,7 +20,7 @@ static struct regs registers(void)
 {
     struct regs r = {.known = 0};
     for (unsigned i = 0; i < REG_COUNT; i++)
-        if (i != 12) /* one that is not known */
+        if (i != 12) /* one register is unknown */
             regs_set(&r, i, 1000 + i);
     regs_set(&r, REG_RSP, (uintptr_t)&memory[SP_WORD]);
     regs_set(&r, REG_RBP, (uintptr_t)&memory[SP_WORD + 8]);
@@ -55,7 +55,7 @@ static void is_refused(const char *code, size_t n)
 #define IS(code, value) is_value((code), sizeof(code) - 1, (uint64_t)(value))
 #define REFUSED(code) is_refused((code), sizeof(code) - 1)
 
-/* ---- numbers -------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void test_constants(void **state)
 {
@@ -77,7 +77,7 @@ static void test_constants(void **state)
     IS("\x11\x80\x7f", -128);
     IS("\x11\xff\0", 127);
     IS("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", UINT64_MAX);
-    IS("\x10\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 1); /* what no word holds */
+    IS("\x10\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 1); /* exceeds a word */
 }
 
 static void test_registers(void **state)
@@ -98,7 +98,7 @@ static void test_registers(void **state)
     REFUSED("\x92\x83\x80\x80\x80\x10\0"); /* 2^32 + 3 is not 3 */
 }
 
-/* ---- operators ------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static void test_stack(void **state)
 {
@@ -162,7 +162,7 @@ static void test_comparisons(void **state)
     }
 }
 
-/* A procedure linkage table's, as linkers write it. */
+/* A PLT entry's expression, as linkers write it. */
 static void test_plt(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void test_plt(void **state)
     }
 }
 
-/* ---- jumps --------------------------------------------------------------------------------------------- */
+/* ---- jumps ----------------------------------------------------------------------------------- */
 
 static void test_jumps(void **state)
 {
@@ -188,15 +188,15 @@ static void test_jumps(void **state)
     IS("\x31\x2f\x02\0\x32\x33", 1);         /* to the very end */
     IS("\x31\x2f\0\0", 1);
     REFUSED("\x31\x2f\x03\0\x32\x33");
-    REFUSED("\x31\x2f\xfd\xff"); /* to itself: for ever */
+    REFUSED("\x31\x2f\xfd\xff"); /* to itself: endless */
     REFUSED("\x31\x2f\xff\xff");
     REFUSED("\x31\x31\x28\xfb\xff");
     REFUSED("\x31\x28\x01");
     REFUSED("\x28\0\0");
-    IS("\x31\x30\x28\xfb\xff", 1); /* not taken, it may lead anywhere */
+    IS("\x31\x30\x28\xfb\xff", 1); /* not taken: the target does not matter */
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static bool load_at(uintptr_t at, uint64_t *out)
 {
@@ -232,7 +232,7 @@ static void test_memory(void **state)
     assert_false(load_at(UINTPTR_MAX, &out));
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static void test_depth(void **state)
 {

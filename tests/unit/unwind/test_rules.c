@@ -1,6 +1,6 @@
 /*
- * test_rules.c - rules: what kind a row is, that a rule is made once, dropped and taken up, and that
- * finding and adding them go together, also where there is no memory for more.
+ * test_rules.c - unwind rules: the kind of a row, rules that are created once, dropped and revived,
+ * and concurrent lookup and insertion, also without memory for more.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* ---- an object of one function, and what is outside of it -------------------------------------------- */
+/* ---- an object with one function, and code outside of it ------------------------------------- */
 
 static struct frames frames;
 static struct object object;
@@ -46,7 +46,7 @@ static void one_function(const struct cie_shape *cie, const uint8_t *program, si
     object = frames_end(&frames, true);
 }
 
-#define STEP_BYTES 4096u /* after each the stack is 8 bytes deeper */
+#define STEP_BYTES 4096u /* after each step the stack is 8 bytes deeper */
 
 static void many_rules(void)
 {
@@ -68,7 +68,7 @@ static bool is_right(const struct rule *r, uint64_t at)
            r->module == number && !r->saved_bp;
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static struct rule rule_with(const struct cie_shape *cie, const uint8_t *program, size_t n,
                              uint64_t key)
@@ -113,11 +113,11 @@ static void realigned(void)
     is_rule(rule_here(PROGRAM("\x0f\x03\x76\x40\x06\x10\x06\x02\x76\0")), RULE_DRAP, -64, 0);
     is_rule(rule_here(PROGRAM("\x0f\x03\x76\x10\x06\x10\x06\x02\x76\0")), RULE_DRAP, 16, 0);
     static const char *const others[] = {
-        "\x0f\x03\x76\x7c\x06\x10\x06\x02\x76\0",     /* not a word's place */
-        "\x0f\x03\x77\x78\x06\x10\x06\x02\x76\0",     /* of rsp */
-        "\x0f\x03\x76\x78\x96\x10\x06\x02\x76\0",     /* not read */
-        "\x0f\x04\x76\xf8\x7e\x06\x10\x06\x02\x76\0", /* too far for a byte */
-        "\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x08",   /* its rbp is elsewhere */
+        "\x0f\x03\x76\x7c\x06\x10\x06\x02\x76\0",     /* not a word's location */
+        "\x0f\x03\x77\x78\x06\x10\x06\x02\x76\0",     /* relative to rsp */
+        "\x0f\x03\x76\x78\x96\x10\x06\x02\x76\0",     /* not dereferenced */
+        "\x0f\x04\x76\xf8\x7e\x06\x10\x06\x02\x76\0", /* offset exceeds a byte */
+        "\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x08",   /* rbp is saved elsewhere */
         "\x0f\x03\x76\x78\x06\x10\x06\x02\x77\0",
         "\x0f\x03\x76\x78\x06\x16\x06\x02\x76\0",
         "\x0f\x03\x76\x78\x06\x86\x02\0\0\0",
@@ -134,12 +134,12 @@ static void complex_kinds(void)
         const char *program;
         size_t bytes;
     } each[] = {
-        {"\x0d\x03", 2},                                   /* the CFA is found by rbx */
-        {"\x0d\x10", 2}, {"\x0d\x87\x02", 3},              /* by what we do not know */
-        {"\x0e\x0c", 2},                                   /* an odd place */
+        {"\x0d\x03", 2},                                   /* the CFA is relative to rbx */
+        {"\x0d\x10", 2}, {"\x0d\x87\x02", 3},              /* to an unknown register */
+        {"\x0e\x0c", 2},                                   /* not a multiple of 8 */
         {"\x0e\x80\x80\x80\x80\x10", 6},                   /* too far */
         {"\x90\x02", 2}, {"\x08\x10", 2}, {"\x09\x10\x03", 3}, /* the return address is elsewhere */
-        {"\x09\x06\x03", 3}, {"\x07\x06", 2}, {"\x10\x06\x01\x30", 4}, /* rbp is */
+        {"\x09\x06\x03", 3}, {"\x07\x06", 2}, {"\x10\x06\x01\x30", 4}, /* rbp is elsewhere */
         {"\x2f\x06\x02", 3}, {"\x14\x06\x02", 3}, {"\x86\x80\x40", 3},
         {"\x3f", 1}, {"\x0b", 1}, {"\x0e", 1}, /* not understood */
     };
@@ -173,7 +173,7 @@ static void signal_kind(void)
         unwind_forget(number);
         MUST(rule_of((uintptr_t)restorer + 1, &spare, true)->kind == (marked ? RULE_SIGNAL : RULE_SP));
         MUST(rule_row((uintptr_t)restorer + 1, &row, &is) && is == marked);
-        /* Another frame of a signal, or code that looks like it. */
+        /* Another signal frame, or code that resembles one. */
         MUST(rule_of((uintptr_t)restorer + 2, &spare, true)->kind ==
              (marked ? RULE_COMPLEX : RULE_SP));
         MUST(rule_row((uintptr_t)restorer + 2, &row, &is) && !is);
@@ -198,7 +198,10 @@ static void no_information(void)
     MUST(word_of(code + 1, r) == (code + 1) + ((uint64_t)number << 48));
 }
 
-/* The byte before a return address is the call's; that of an interrupted instruction is its own. */
+/*
+ * The byte before a return address belongs to the call; an interrupted instruction has its own
+ * address.
+ */
 static void places(void)
 {
     struct rule spare;
@@ -215,7 +218,7 @@ static void places(void)
     MUST(!rule_row(1, &row, &is));
 }
 
-/* ---- kept, dropped, taken up -------------------------------------------------------------------------- */
+/* ---- kept, dropped, revived ------------------------------------------------------------------ */
 
 static void kept(void)
 {
@@ -228,7 +231,7 @@ static void kept(void)
     for (unsigned i = 0; i < 100; i++)
         MUST(rule_of(code + 5, &spare, i % 2) == r && r != &spare && rule_is(r, code + 5));
     MUST(finds == before && unwind_totals().rules == 1);
-    number = 0; /* no room for the object: right, but not kept */
+    number = 0; /* no room for the object: correct, but not kept */
     MUST(rule_of(code + 6, &spare, true) == &spare && is_right(&spare, 0));
     MUST(unwind_totals().rules == 1);
 }
@@ -250,7 +253,7 @@ static void dropped(void)
     MUST(rule_of(code + 6, &spare, true) == other && rule_is(other, code + 6));
     unwind_forget(8);
     struct cie_shape cie = CIE_USUAL;
-    one_function(&cie, PROGRAM("\x0e\x28")); /* another object of that place */
+    one_function(&cie, PROGRAM("\x0e\x28")); /* another object at that address */
     const struct rule *new = rule_of(code + 6, &spare, true);
     MUST(new != other && new != &spare && new->offset == 40 && !rule_is(other, code + 6));
 }
@@ -275,7 +278,7 @@ static void outside(void)
     MUST(!rule_is(r, code + 5));
 }
 
-/* Two objects take turns at one place: the rules of each are there again. */
+/* Two objects alternate at one address: the rules of each are revived. */
 static void turns(void)
 {
     struct rule spare;
@@ -294,7 +297,7 @@ static void turns(void)
     MUST(unwind_totals().rules == rules_before);
 }
 
-/* ---- growing --------------------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 #define THREADS 4u
 #define KEYS 40000u
@@ -329,11 +332,11 @@ static void together(void)
         const struct rule *r = rule_of(frames_code(&frames) + at + 1, &spare, true);
         MUST(r != &spare && is_right(r, at));
     }
-    MUST(unwind_totals().rules < KEYS + KEYS / 10); /* few were made twice */
+    MUST(unwind_totals().rules < KEYS + KEYS / 10); /* few were created twice */
 }
 
-#ifndef __SANITIZE_THREAD__ /* it needs address space itself */
-/* So much address space and no more. */
+#ifndef __SANITIZE_THREAD__ /* it needs address space */
+/* Limit the address space to its present size plus `bytes`. */
 static void limit_room(uint64_t bytes)
 {
     char text[32] = "";

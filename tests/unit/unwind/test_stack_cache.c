@@ -1,11 +1,11 @@
 /*
- * test_stack_cache.c - the kept stack against the walk, on stacks that are made by hand.
+ * test_stack_cache.c - the stack cache against a full walk, on simulated stacks.
  *
- * Frames of every kind lie in an array on the real stack; a model knows what they are.  They are
- * called, return, and are called again from elsewhere, at random, so that the words of the last
- * stack often stand where others mean something else.  After each step stack_cache_update must tell what
- * unwind_walk tells and what the model knows.  Some stacks are then smashed: the two must still
- * agree, and live.
+ * Frames of every kind are in an array on the real stack; a model has their contents.  They are
+ * called, return, and are called again from elsewhere, at random, so stale words of the last stack
+ * often are where other frames use them.  After each step stack_cache_update must agree with
+ * unwind_walk and with the model.  Some stacks are then corrupted: the two must still agree, and
+ * not crash.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,17 +20,17 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STEPS 50000u /* it takes its time */
+#define STEPS 50000u /* fewer: it is slow */
 #else
 #define STEPS 500000u /* of each of two kinds */
 #endif
 
 static struct stack_cache all;
-static struct cached_stack *cached; /* of them, the last one */
+static struct cached_stack *cached; /* the cached stack used last */
 
-/* ---- comparing --------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
-/* From outside in: hashes belong to their frames, and ids, given once, to their hashes. */
+/* From the outermost on: hashes belong to their frames, and ids, given once, to their hashes. */
 static void check_cached(void)
 {
     uint64_t hash = depot_root(cached->end);
@@ -60,7 +60,7 @@ static void copy(const struct walk *from, void *to)
     memcpy(to, from, sizeof *from);
 }
 
-/* Both ways; was it kept? */
+/* Both ways; was the stack cached? */
 static bool update(const struct entry *at, struct walk *w)
 {
     cached = stack_cache_update(&all, at, true);
@@ -89,7 +89,7 @@ static bool has_inner_first(void)
 static void check_model(const struct walk *w, bool kept)
 {
     if (is_strange() || has_inner_first())
-        return; /* what is outside of those is nobody's business */
+        return; /* frames outside of those are not compared */
     MUST(kept);
     for (uint32_t i = 0; i < w->count; i++)
         MUST(w->word[i] == word_of_frame(&model.frame[model.count - 1 - i]));
@@ -100,7 +100,7 @@ static void check_model(const struct walk *w, bool kept)
     MUST(cached->end == STACK_CUT || cached->count == model.count);
 }
 
-/* ---- random steps ------------------------------------------------------------------------------------- */
+/* ---- random steps ---------------------------------------------------------------------------- */
 
 static const uint32_t depths[] = {4, 12, 30, 62, 66, 94, 100, 126, 130, 150};
 
@@ -142,7 +142,7 @@ static void random_steps(void)
     walk_at_random(STEPS, NULL);
 }
 
-/* One word is another; then it is again as it was. */
+/* Change one word, compare, and restore it. */
 static void smash(void)
 {
     uintptr_t low = model.frame[model.count - 1].sp, high = model.frame[0].cfa, was;
@@ -168,12 +168,12 @@ static void smashed_stacks(void)
     walk_at_random(STEPS / 2, smash);
 }
 
-/* ---- left in the middle ----------------------------------------------------------------------------- */
+/* ---- left in the middle of an update --------------------------------------------------------- */
 
 static sigjmp_buf out;
 static volatile uint32_t instructions;
 
-/* A handler that leaves us by siglongjmp, at one instruction or another. */
+/* A handler that leaves the update by siglongjmp, at some instruction. */
 static void trap(int signal)
 {
     (void)signal;
@@ -209,7 +209,7 @@ static void catch_traps(void)
     MUST(sigaltstack(&other, NULL) == 0 && sigaction(SIGTRAP, &action, NULL) == 0);
 }
 
-/* After a stack that was left in the middle the one before it again, but for one saved rbp. */
+/* After an update that was left in the middle: the previous stack, except for one saved rbp. */
 static void interrupted_in_the_middle(void)
 {
     static uintptr_t copy[MEMORY_WORDS];
@@ -220,7 +220,7 @@ static void interrupted_in_the_middle(void)
     catch_traps();
     start();
     for (uint32_t i = 0; i < LEFT; i++) {
-        all.misses = 0; /* so all of them are in one trace */
+        all.misses = 0; /* so that all of them use one cached stack */
         begin();
         call_by_bp(10);
         const struct entry *at = entry();
@@ -241,7 +241,7 @@ static void interrupted_in_the_middle(void)
     }
 }
 
-/* ---- what cannot be kept -------------------------------------------------------------------------------- */
+/* ---- stacks that cannot be cached ------------------------------------------------------------ */
 
 static void strange_frames(void)
 {
@@ -261,7 +261,7 @@ static void strange_frames(void)
     MUST(update(entry(), &w) && w.count == 11);
 }
 
-/* A child without its parent's depot: no id of the parent's is left. */
+/* A child without its parent's depot: no id of the parent's remains. */
 static void forgotten(void)
 {
     uintptr_t memory[MEMORY_WORDS] = {0};
@@ -284,11 +284,11 @@ static void forgotten(void)
             MUST(!all.recent[i].way[k].hash && !all.recent[i].way[k].id);
 }
 
-/* ---- which trace ----------------------------------------------------------------------------------------- */
+/* ---- selection of the cached stack ----------------------------------------------------------- */
 
 #define KINDS 6u
 
-/* Calls from so many depths, each from one place, in turns. */
+/* Calls from KINDS depths, each from one address, alternating. */
 static void alternate(uint32_t rounds)
 {
     static uintptr_t copy[MEMORY_WORDS];
@@ -296,13 +296,13 @@ static void alternate(uint32_t rounds)
     memcpy(copy, model.memory, sizeof copy);
     for (uint32_t i = 0; i < rounds * KINDS; i++) {
         model.count = 40 - 3 * (i % KINDS);
-        model.random = 20261128 + i % KINDS; /* entry's place */
+        model.random = 20261128 + i % KINDS; /* the same address for each kind */
         MUST(update(entry(), &w));
         memcpy(model.memory, copy, sizeof copy);
     }
 }
 
-/* In the end each has a trace of its own, wherever its stack lies. */
+/* In the end each kind has a cached stack of its own, wherever it is. */
 static void kinds_alternate(void)
 {
     uintptr_t memory[MEMORY_WORDS] = {0};
@@ -320,7 +320,7 @@ static void kinds_alternate(void)
     }
 }
 
-/* ---- where stacks end ------------------------------------------------------------------------------------ */
+/* ---- ends of stacks -------------------------------------------------------------------------- */
 
 static void ends_with(uint32_t function, uintptr_t bp, uint32_t end)
 {
