@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STACKS 1500u /* fewer: it is slow */
+#define STACKS 1500u /* fewer: a sanitizer is slow */
 #else
 #define STACKS 6000u
 #endif

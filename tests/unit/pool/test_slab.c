@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STEPS 20000u /* fewer: it is slow */
+#define STEPS 20000u /* fewer: a sanitizer is slow */
 #else
 #define STEPS 200000u
 #endif

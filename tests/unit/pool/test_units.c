@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STEPS 2000u /* fewer: it is slow */
+#define STEPS 2000u /* fewer: a sanitizer is slow */
 #else
 #define STEPS 10000u
 #endif

@@ -243,7 +243,7 @@ static void reader_of_a_word_that_comes_round(void **state)
 #define RACERS 3u
 #define BLOCKS 4096u
 #ifdef RTC_SANITIZED
-#define ROUNDS 8u /* fewer: it is slow */
+#define ROUNDS 8u /* fewer: a sanitizer is slow */
 #else
 #define ROUNDS 40u
 #endif

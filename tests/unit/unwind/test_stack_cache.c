@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #ifdef RTC_SANITIZED
-#define STEPS 50000u /* fewer: it is slow */
+#define STEPS 50000u /* fewer: a sanitizer is slow */
 #else
 #define STEPS 500000u /* of each of two kinds */
 #endif
