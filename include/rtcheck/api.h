@@ -1,7 +1,8 @@
 /*
- * api.h - how the functions of the runtime are declared to programs: for the other headers.
+ * api.h - the declaration attributes of the runtime's functions, for the other headers.
  *
- * A program links and runs without the runtime: each is a weak symbol, NULL where the runtime is not there.
+ * A program links and runs without the runtime: each function is a weak symbol, NULL without the
+ * runtime.
  */
 #ifndef RTCHECK_API_H
 #define RTCHECK_API_H
@@ -9,7 +10,7 @@
 #ifndef RTC_API
 #if defined __GNUC__ && !defined __clang__
 #define RTC_API \
-    __attribute__((weak, noplt)) /* found in programs that are not position-independent, too */
+    __attribute__((weak, noplt)) /* also resolved in programs that are not position-independent */
 #else
 #define RTC_API __attribute__((weak))
 #endif

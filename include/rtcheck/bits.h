@@ -1,8 +1,8 @@
 /*
- * bits.h - small exact arithmetic that both sides of the run file share.
+ * bits.h - checked arithmetic for both sides of the run file.
  *
- * Every offset and length that comes out of a file goes through the checked forms: a file is
- * somebody else's word.  All functions are pure, thread- and signal-safe.
+ * Every offset and length from a file is processed by the checked functions: files are not trusted.
+ * All functions are pure, thread-safe and async-signal-safe.
  */
 #ifndef RTCHECK_BITS_H
 #define RTCHECK_BITS_H
@@ -13,25 +13,28 @@
 
 #define countof(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Rounds n up to a multiple of align (a power of two).  The caller knows that it cannot wrap. */
+/*
+ * Round n up to a multiple of align (a power of two).  The caller ensures that it does not
+ * overflow.
+ */
 static inline uint64_t align_up(uint64_t n, uint64_t align)
 {
     return (n + align - 1) & ~(align - 1);
 }
 
-/* Rounds it down; align as above. */
+/* Round n down; align as above. */
 static inline uint64_t align_down(uint64_t n, uint64_t align)
 {
     return n & ~(align - 1);
 }
 
-/* A power of two: 0 is none. */
+/* 0 is not a power of two. */
 static inline bool is_pow2(uint64_t n)
 {
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* *out = a + b; false (and *out untouched) when that wraps. */
+/* *out = a + b.  Return false, with *out unchanged, on overflow. */
 static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *out)
 {
     uint64_t sum;
@@ -41,7 +44,7 @@ static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *out)
     return true;
 }
 
-/* *out = a * b; false (and *out untouched) when that wraps. */
+/* *out = a * b.  Return false, with *out unchanged, on overflow. */
 static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *out)
 {
     uint64_t product;

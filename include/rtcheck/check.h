@@ -1,18 +1,19 @@
 /*
- * check.h - what a program can tell the leak checker, and ask it.  For C and C++.
+ * check.h - the leak checker's interface for programs: annotations, client blocks, checks on
+ * demand.  For C and C++.
  *
- * A program that uses it needs no library of ours, neither to be linked nor to run: each function looks
- * whether a checker is in the process (the runtime that `rtcheck PROGRAM` or LD_PRELOAD brings), and
- * where there is none does nothing and says so by its result, 0 or as stated.  The cost is then that of
- * a comparison.
+ * A program that includes this header needs no library of ours, neither to link nor to run.  Each
+ * function looks up the checker in the process: the runtime that `rtcheck PROGRAM` or LD_PRELOAD
+ * brings.  Without a checker a function does nothing and returns 0, or the stated value.  The cost
+ * is then one comparison.
  *
- * All sizes are in bytes.  All functions may be called by any thread at any time, and by a forked
- * child, which speaks for itself alone; errno stays as it is.  Those that say so are signal-safe; the
- * others do nothing in a handler that interrupted the allocator.  Nothing is owned: no function keeps
- * or frees what it is given.
+ * All sizes are in bytes.  Any thread may call any function at any time.  In a forked child, a call
+ * affects only the child. errno is unchanged.  Functions marked signal-safe are async-signal-safe;
+ * the others do nothing in a handler that has interrupted the allocator.  No function keeps or
+ * frees the memory passed to it.
  *
  * A linker other than GNU's may need -Wl,-z,dynamic-undefined-weak in a program that is not
- * position-independent, else the checker is not found.
+ * position-independent.  Without it the checker is not found.
  */
 #ifndef RTCHECK_CHECK_H
 #define RTCHECK_CHECK_H
@@ -21,22 +22,24 @@
 #include <stdint.h>
 
 #if defined __x86_64__ && defined __GNUC__
-/* Through the table that the loader fills, in any kind of program: 0 where nobody has the name. */
+/*
+ * Load the symbol's address from the global offset table, in any kind of program; 0 if undefined.
+ */
 #define RTC_FIND_(function, name) \
     __asm__(".weak " name "\n\tmovq " name "@GOTPCREL(%%rip), %0" : "=r"(function))
 #define RTC_INLINE_ static __inline__ __attribute__((always_inline, unused))
-#else /* where the checker does not run */
+#else /* platforms without a checker */
 #define RTC_FIND_(function, name) ((function) = 0)
 #define RTC_INLINE_ static inline
 #endif
 
-/* ---- blocks that are no leaks ---------------------------------------------------------------- */
+/* ---- ignored blocks -------------------------------------------------------------------------- */
 
 /*
- * What the calling thread allocates between rtc_disable and rtc_enable is no leak, nor is what these
- * blocks hold.  Pairs nest, and count for each thread alone; a new thread begins outside.  A block that
- * is resized meanwhile counts as allocated.  Signal-safe.  As __lsan_disable and __lsan_enable; an
- * rtc_enable too many does nothing.  1: there is a checker.
+ * Blocks that the calling thread allocates between rtc_disable and rtc_enable are not leaks, nor
+ * are blocks reachable from them.  Pairs nest and are counted for each thread; a new thread starts
+ * enabled.  Resizing a block counts as allocating it.  Signal-safe.  Like __lsan_disable and
+ * __lsan_enable, but an rtc_enable too many does nothing.  Return 1 if there is a checker.
  */
 RTC_INLINE_ int rtc_disable(void)
 {
@@ -53,8 +56,9 @@ RTC_INLINE_ int rtc_enable(void)
 }
 
 /*
- * The block that `p` points into is no leak, nor is what it holds; it stays so when it is resized.
- * As __lsan_ignore_object.  0: p points into no block that is in use (or there is no checker).
+ * Ignore the block that `p` points into, and blocks reachable from it; it stays ignored when it is
+ * resized.  Like __lsan_ignore_object.  Return 0 if p does not point into a live block (or there is
+ * no checker).
  */
 RTC_INLINE_ int rtc_ignore(const void *p)
 {
@@ -63,15 +67,16 @@ RTC_INLINE_ int rtc_ignore(const void *p)
     return function ? function(p) : 0;
 }
 
-/* ---- memory that holds pointers -------------------------------------------------------------- */
+/* ---- root regions ---------------------------------------------------------------------------- */
 
 /*
- * Pointers in this memory count, wherever it is; what of it cannot be read is left out, at each check
- * anew.  Needed for memory that is not searched: mapped read-only, or written by others; data,
- * stacks and writable mappings are searched anyhow.  Regions may overlap; one that was added n times is
- * removed n times, with the same start and size.  As __lsan_register_root_region and
- * __lsan_unregister_root_region; they are meant for few.
- * 0: no bytes, no memory for it; remove: there is no such region (or no checker).
+ * Scan this memory for pointers, wherever it is.  Each check skips parts that cannot be read.  This
+ * is needed for memory that is not scanned otherwise: mapped read-only, or written by other
+ * processes.  Data, stacks and writable mappings are always scanned.  Regions may overlap.  A
+ * region that was added n times must be removed n times, with the same start and size.  Like
+ * __lsan_register_root_region and __lsan_unregister_root_region; meant for few regions.  Return 0
+ * if bytes is 0, without memory, or if the region to remove does not exist (or there is no
+ * checker).
  */
 RTC_INLINE_ int rtc_add_root_region(const void *start, size_t bytes)
 {
@@ -87,26 +92,27 @@ RTC_INLINE_ int rtc_remove_root_region(const void *start, size_t bytes)
     return function ? function(start, bytes) : 0;
 }
 
-/* ---- blocks that the program makes itself ---------------------------------------------------- */
+/* ---- client blocks (custom allocators) ------------------------------------------------------- */
 
 /*
- * Who cuts memory into blocks himself - an arena's, a pool's, of malloc's or mapped or data - can
- * say which they are.  Each is from then on a block as one of malloc's: lost or in use, told of
- * with the stack that recorded it, ignored if the thread ignores what it allocates, found inside of
- * by a pointer; pointers in it count if something leads to it.  Memory around such blocks is what
- * it was before.  A block of malloc's that they lie in is in use as long as there are some in it.
+ * A program that divides memory into blocks itself (an arena or a pool, in memory from malloc, mmap
+ * or data) can register these client blocks.  They are then treated like blocks from malloc: leaks
+ * are reported with the stack that registered them, a thread's rtc_disable applies, and interior
+ * pointers find them.  Pointers in a client block count only if the block is reachable.  Memory
+ * around client blocks is treated as before.  A malloc block that contains client blocks is
+ * reachable as long as it contains them.
  *
- * With rtc_record_malloc(p, bytes) the memory at p has been given out, with rtc_record_free(p) it was given
- * back; rtc_record_realloc does both, and with `from` NULL the first.  A free of what is not recorded, or was
- * freed before, is an error that is told of like those of free (baf, duf, maf).  rtc_record_free_all: all
- * blocks that begin in this memory are given back, by a reset of an arena; the answer is how many.  What lies
- * in a block of malloc's ends with that without a word - also when it is resized -, and what lies in memory
- * that is not mapped any more; before other memory is mapped there it is to be given back.
+ * rtc_record_malloc(p, bytes) registers a block, and rtc_record_free(p) removes it.
+ * rtc_record_realloc does both; with `from` NULL it only registers.  A free of an unregistered or
+ * removed block is reported like an error of free (baf, duf, maf). rtc_record_free_all removes all
+ * client blocks that start in this memory, for the reset of an arena, and returns their number.
+ * Client blocks in a malloc block are removed silently when it is freed or resized.  So are those
+ * in unmapped memory, but remove them before other memory is mapped there.
  *
- * Sizes and addresses may be any.  A block that lies in another one that is recorded is not
- * recorded: say it of the inner or of the outer ones.
- * 1: done.  0: as said; or it is not within one block of malloc's nor outside of all, or there is
- * no memory to note it; or NULL is freed (or there is no checker).
+ * Sizes and addresses need no alignment.  A block inside a registered client block is not
+ * registered: register either the inner or the outer blocks.  Return 1 on success.  Return 0 in the
+ * cases above, if the block is partly inside a malloc block, without memory, or if NULL is freed
+ * (or there is no checker).
  */
 RTC_INLINE_ int rtc_record_malloc(const void *p, size_t bytes)
 {
@@ -137,13 +143,13 @@ RTC_INLINE_ size_t rtc_record_free_all(const void *start, size_t bytes)
 }
 
 /*
- * This memory, of an allocator's own, is not searched for pointers, but for blocks in it that are recorded; a
- * block of malloc's that lies in it as a whole is neither lost nor in use.  For free lists, headers that are
- * linked, caches of what was given back, and for the allocator's pointer to the start of its arena,
- * which is one to the first block there.  Regions may overlap; one that was hidden n times is shown
- * n times, with the same start and size; one in a block of malloc's ends with that.
- * 0: no bytes, not within one block of malloc's nor outside of all, no memory for it; show: there is no such
- * region (or no checker).
+ * Do not scan this memory of an allocator for pointers, except client blocks in it.  A malloc block
+ * completely inside it is neither lost nor reachable.  Use it for free lists, linked headers and
+ * caches of freed blocks.  Also hide the allocator's pointer to the start of its arena, which is a
+ * pointer to the first block there.  Regions may overlap.  A region that was hidden n times must be
+ * shown n times, with the same start and size.  A region in a malloc block ends with that block.
+ * Return 0 if bytes is 0, if it is partly inside a malloc block, without memory, or if the region
+ * to show does not exist (or there is no checker).
  */
 RTC_INLINE_ int rtc_hide_region(const void *start, size_t bytes)
 {
@@ -159,11 +165,11 @@ RTC_INLINE_ int rtc_show_region(const void *start, size_t bytes)
     return function ? function(start, bytes) : 0;
 }
 
-/* What p points into. */
+/* Results of rtc_check_block. */
 enum {
     RTC_BLOCK_NONE = 0,
-    RTC_BLOCK_HEAP = 1,    /* a block of malloc's or new's, that is in use */
-    RTC_BLOCK_RECORDED = 2 /* one that is recorded */
+    RTC_BLOCK_HEAP = 1,    /* a live block from malloc or new */
+    RTC_BLOCK_RECORDED = 2 /* a client block */
 };
 
 struct rtc_block {
@@ -171,7 +177,10 @@ struct rtc_block {
     size_t bytes;
 };
 
-/* Which block is p in, the innermost?  *block (may be NULL) is filled unless it is RTC_BLOCK_NONE. */
+/*
+ * Find the innermost block that contains p.  Fill in *block (may be NULL) unless the result is
+ * RTC_BLOCK_NONE.
+ */
 RTC_INLINE_ int rtc_check_block(const void *p, struct rtc_block *block)
 {
     int (*function)(const void *, struct rtc_block *, size_t);
@@ -179,54 +188,54 @@ RTC_INLINE_ int rtc_check_block(const void *p, struct rtc_block *block)
     return function ? function(p, block, sizeof *block) : (int)RTC_BLOCK_NONE;
 }
 
-/* ---- leaks, now ------------------------------------------------------------------------------ */
+/* ---- leak checks on demand ------------------------------------------------------------------- */
 
-/* How to check, or-ed. */
+/* Flags of rtc_check_leaks. */
 enum {
     RTC_ALL = 0,
-    RTC_NEW = 1,  /* only what was allocated since the last mark or report is counted and told of */
-    RTC_QUIET = 2 /* told to nobody but the caller; no mark begins */
+    RTC_NEW = 1,  /* count and report only blocks allocated since the last mark or report */
+    RTC_QUIET = 2 /* no report, only the result for the caller; no new mark */
 };
 
-/* Why nothing is known. */
+/* Why a check failed. */
 enum {
     RTC_NOT_CHECKED =
-        -1, /* no checker, or it is not to look for leaks; or called in a vfork child or in a */
-            /* handler that interrupted a check */
-    RTC_NO_MEMORY = -2, /* none for the search */
-    RTC_SANDBOX = -3,   /* the program may not ask any more what it has mapped */
-    RTC_BUSY =
-        -4, /* a thread, or who was interrupted by this handler, would not leave the allocator */
-    RTC_NO_PROC = -5 /* no file of /proc could be opened: too many are open, or it is not there */
+        -1,             /* no checker, or leak checks are off; in a vfork child; or in a handler */
+                        /* that has interrupted a check */
+    RTC_NO_MEMORY = -2, /* no memory for the scan */
+    RTC_SANDBOX = -3,   /* in a sandbox, the list of mappings cannot be read */
+    RTC_BUSY = -4, /* a thread, or the code that this handler interrupted, stays in the allocator */
+    RTC_NO_PROC = -5 /* no file of /proc could be opened: too many are open, or no /proc */
 };
 
 struct rtc_leak_sum {
     uint64_t blocks, bytes;
-    uint64_t new_blocks, new_bytes; /* of them, allocated since the last mark or report */
+    uint64_t new_blocks, new_bytes; /* part of them: allocated since the last mark or report */
 };
 
 struct rtc_leaks {
-    struct rtc_leak_sum definite;  /* nobody can get at them */
-    struct rtc_leak_sum indirect;  /* only through others that are leaked */
-    struct rtc_leak_sum possible;  /* only by pointers to their inside, and what is behind those */
-    struct rtc_leak_sum reachable; /* in use */
+    struct rtc_leak_sum definite;  /* definitely lost: unreachable */
+    struct rtc_leak_sum indirect;  /* indirectly lost: reachable only from other lost blocks */
+    struct rtc_leak_sum possible;  /* possibly lost: by interior pointers, or from such blocks */
+    struct rtc_leak_sum reachable; /* still reachable */
 };
 
 /*
- * Which blocks can the program still get at?  The other threads are stopped for it by a signal (33,
- * which libc keeps for itself) and go on before anything is told; the whole takes as long as the check
- * at the end.  A system call of theirs that the kernel does not take up again may end with EINTR as
- * signal(7) says of handlers with SA_RESTART: poll, epoll_wait, nanosleep, semop, sockets with a
- * timeout.  A thread that blocks even this signal, or gets no processor for long, is not waited for: what is
- * lost may be in a register of its, and counts as possible then.
+ * Find the blocks that are still reachable.  The other threads are stopped by a signal (33,
+ * reserved by libc) and resume before the report.  The check takes as long as the one at the end.
+ * A system call that the kernel does not restart may end with EINTR, as signal(7) describes for
+ * handlers with SA_RESTART: poll, epoll_wait, nanosleep, semop, sockets with a timeout.  The wait
+ * for a thread is bounded.  If a thread blocks even this signal, or is not scheduled for long, its
+ * registers are unknown.  Then lost blocks count as possibly lost.
  *
- * Unless RTC_QUIET the report stands where the one at the end would (stderr, --log-file) before the call
- * returns - which takes at most 10 s with the launcher, 30 s by hand - and a new mark begins.  Of a
- * report by hand the environment is read: not while another thread changes it.  Signals wait meanwhile.
+ * Without RTC_QUIET, the report is written where the one at the end would be (stderr, --log-file),
+ * before the call returns, and a new mark begins.  That takes at most 10 s with the launcher, and
+ * 30 s without.  Without the launcher the environment is read: no other thread may change it
+ * meanwhile.  Signals are blocked during the call.
  *
- * *leaks (may be NULL) becomes what was found, unless the answer is negative.  The answer: blocks of
- * definite and indirect, with RTC_NEW the new ones of them; negative: why nothing is known.  As
- * __lsan_do_recoverable_leak_check, which tells and answers 0 or 1.
+ * *leaks (may be NULL) receives the sums unless the result is negative.  Return the number of
+ * definitely and indirectly lost blocks, with RTC_NEW only the new ones, or a negative RTC_ code.
+ * Like __lsan_do_recoverable_leak_check, which reports and returns 0 or 1.
  */
 RTC_INLINE_ long rtc_check_leaks(unsigned how, struct rtc_leaks *leaks)
 {
@@ -236,9 +245,9 @@ RTC_INLINE_ long rtc_check_leaks(unsigned how, struct rtc_leaks *leaks)
 }
 
 /*
- * From now on blocks are new: checks, and the report at the end, tell them apart from those before.  0: it
- * is the 255th of this process, and of its ancestors by fork, reports included - what comes then stays
- * new - (or there is no checker).
+ * Start a new mark: checks, and the report at the end, distinguish blocks allocated from now on
+ * from earlier ones.  Return 0 if this process and its ancestors by fork have used all 255 marks,
+ * reports included; later blocks then stay new (or there is no checker).
  */
 RTC_INLINE_ int rtc_mark(void)
 {
@@ -251,7 +260,7 @@ RTC_INLINE_ int rtc_mark(void)
 namespace rtcheck
 {
 
-/* rtc_disable for as long as it lives, in the thread that made it. */
+/* rtc_disable for the lifetime of the object, in the thread that created it. */
 class disabler
 {
   public:

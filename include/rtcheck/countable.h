@@ -1,9 +1,10 @@
 /*
- * countable.h - counters.def in C: where numbers come from, why there are none, and what an event is.
+ * countable.h - counters.def as C tables: sources of counts, reasons for missing counts, and
+ * events.
  *
- * For the runtime (rtcheck/cpc.h) and the launcher (--counters), so that both count the same by a
- * name and say the same of what cannot be counted.  All texts are constant, and all functions
- * thread- and signal-safe.
+ * Used by the runtime (rtcheck/cpc.h) and the launcher (--counters), so both use the same event
+ * names and messages.  All texts are constant, and all functions are thread-safe and
+ * async-signal-safe.
  */
 #ifndef RTCHECK_COUNTABLE_H
 #define RTCHECK_COUNTABLE_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where a number comes from.  Those before SOURCE_CLOCKS are perf events. */
+/* The source of a count.  Sources before SOURCE_CLOCKS are perf events. */
 enum source {
 #define SOURCE(id, text) SOURCE_##id,
 #include "rtcheck/counters.def"
@@ -19,28 +20,28 @@ enum source {
 };
 #define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
 
-/* Why there is no counter. */
+/* Why a counter is not available. */
 enum refusal {
 #define REFUSAL(id, text) REFUSAL_##id,
 #include "rtcheck/counters.def"
     REFUSAL_COUNT
 };
 
-/* Why a counter has no number. */
+/* Why a counter has no value. */
 enum reading_why {
 #define WHY(id, text) WHY_##id,
 #include "rtcheck/counters.def"
     WHY_COUNT
 };
 
-#define EVENT_NAME_ROOM 48 /* bytes that the longest name in counters.def takes, at most */
+#define EVENT_NAME_ROOM 48 /* upper limit of the length of names in counters.def, in bytes */
 
 struct event {
     enum source source;
-    enum source instead; /* a clock that tells the same; SOURCE_NONE: there is none */
-    bool in_kernel_only; /* happens there alone */
-    bool in_both;        /* user and kernel mode make no difference */
-    uint32_t type;       /* of perf_event_attr, as the next ones */
+    enum source instead; /* an equivalent clock; SOURCE_NONE: there is none */
+    bool in_kernel_only; /* happens in kernel mode only */
+    bool in_both;        /* not distinguished by user and kernel mode */
+    uint32_t type;       /* this and the following fields: as in perf_event_attr */
     uint64_t config, config1, config2;
 };
 
@@ -53,7 +54,7 @@ static inline const char *source_name(enum source source)
     return names[source];
 }
 
-/* Some end where a name or a number is to follow. */
+/* Some texts end where a name or a number is to be appended. */
 static inline const char *refusal_text(enum refusal refusal)
 {
     static const char *const words[] = {

@@ -1,8 +1,8 @@
 /*
- * event_names.h - the names of counters.def: which event each is.
+ * event_names.h - the table of event names in counters.def.
  *
- * A cache's event has the cache's name with the operation's behind it: LLC-load-misses.  Thread-
- * and signal-safe.
+ * The name of a cache event is the cache's name followed by the operation's: LLC-load-misses.  All
+ * functions are thread-safe and async-signal-safe.
  */
 #ifndef RTCHECK_EVENT_NAMES_H
 #define RTCHECK_EVENT_NAMES_H
@@ -44,7 +44,7 @@ static const struct {
 #include "rtcheck/counters.def"
 };
 
-/* The n-th of them all, with its event; NULL: there are no more.  It lasts, or as long as `room`. */
+/* The n-th name and its event, or NULL at the end.  The name is static, or in `room`. */
 static inline const char *event_name(uint32_t n, char room[EVENT_NAME_ROOM], struct event *e)
 {
     if (n < countof(named_events)) {
@@ -66,7 +66,7 @@ static inline const char *event_name(uint32_t n, char room[EVENT_NAME_ROOM], str
     return room;
 }
 
-/* false: there is none of this name. */
+/* Find an event by name.  Return false if there is none. */
 static inline bool event_named(const char *name, struct event *e)
 {
     char room[EVENT_NAME_ROOM];

@@ -1,7 +1,6 @@
 /*
- * terms.h - where the bits of a PMU's attribute go, for all who read
- * /sys/bus/event_source/devices/PMU/format: "config:0-7,32-35" takes the lowest 8 bits of the
- * value, and then the next 4.
+ * terms.h - place the bits of a PMU attribute, as /sys/bus/event_source/devices/PMU/format
+ * describes it: "config:0-7,32-35" takes the lowest 8 bits of the value, and then the next 4.
  */
 #ifndef RTCHECK_TERMS_H
 #define RTCHECK_TERMS_H
@@ -9,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ones from bit `from` to bit `to`, both included; from <= to <= 63. */
+/* A mask of the bits `from` to `to`, both included; from <= to <= 63. */
 static inline uint64_t format_bits(uint64_t from, uint64_t to)
 {
     return (to == 63 ? 0 : 1ull << (to + 1)) - (1ull << from);
 }
 
-/* Puts the lowest bits of *value into [from, to] of the field. */
+/* Put the lowest bits of *value into [from, to] of the field. */
 static inline void format_place_range(uint64_t *field, uint64_t from, uint64_t to, uint64_t *value)
 {
     *field &= ~format_bits(from, to);
@@ -23,7 +22,7 @@ static inline void format_place_range(uint64_t *field, uint64_t from, uint64_t t
     *value = to - from == 63 ? 0 : *value >> (to - from + 1);
 }
 
-/* The number of a bit; false: there is none. */
+/* Parse the number of a bit.  Return false if there is none. */
 static inline bool format_number(const char **s, uint64_t *out)
 {
     const char *from = *s;
@@ -32,7 +31,10 @@ static inline bool format_number(const char **s, uint64_t *out)
     return *s > from && *out <= 63;
 }
 
-/* What is left of the value when all ranges are full; UINT64_MAX: this is no format. */
+/*
+ * Place the value in all ranges.  Return the remaining bits, or UINT64_MAX if the format is
+ * invalid.
+ */
 static inline uint64_t format_place(uint64_t *field, const char *ranges, uint64_t value)
 {
     for (;;) {
