@@ -165,7 +165,7 @@ void finish_killed(const void *context)
     run_ring();
 }
 
-/* Run the program's notification handlers.  Not after _exit, which runs no handlers. */
+/* Run the program's notification handlers.  Not for _exit, which signal handlers may call. */
 static void notify(bool scanned)
 {
     if (notify_is_wanted(NOTIFY_SCAN_DONE) || notify_is_wanted(NOTIFY_REPORT))

@@ -35,7 +35,7 @@
 
 /*
  * Is its pc at a system call in libc's code, or after one that was interrupted?  *call: address of
- * the pc or the instruction.
+ * the syscall instruction.
  */
 static bool is_in_call_of_libc(const struct caller *c, const uint8_t **call)
 {
