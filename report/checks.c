@@ -71,10 +71,6 @@ static void check_print(struct report *r, const struct image *image,
 static void leaks_drop(struct report *r)
 {
     leaks_free(r);
-    r->leaks = NULL;
-    r->leak_count = 0;
-    r->leak_index = NULL;
-    r->leak_row_count = 0;
     r->reachable = (struct leak_sum){0};
 }
 

@@ -356,4 +356,8 @@ void leaks_free(struct report *r)
     free(r->leaks);
     free(r->leak_index);
     free(r->use_dispositions);
+    r->leaks = NULL;
+    r->leak_index = NULL;
+    r->use_dispositions = NULL;
+    r->leak_count = r->leak_row_count = r->use_disposition_count = 0;
 }

@@ -39,6 +39,17 @@ def in_use(stage):
         must('unused' not in run.log, run.log)
 
 
+def checks_in_mid_run(stage):
+    """Each check judges the blocks in use anew."""
+    rules = stage.room() + '/rules'
+    with open(rules, 'w') as f:
+        f.write('suppress biu in uses_hidden\n')
+    for how in 'launcher', 'hand':
+        run = Run(stage, [stage.program('suppress/uses'), 'checks'], how=how, options=['memuse', 'suppressions=' + rules]).wait()
+        must(run.status == 0 and run.err == b'', how, 'status', run.status, run.err[-500:])
+        must(len(run.report.images) == 2 and 'uses_hidden' not in table(run.log)[1], how, run.log)
+
+
 def not_by_others(stage):
     for rule in ('suppress mel in uses_hidden\n', 'leak:uses_hidden\n',
                  '{\n x\n Memcheck:Leak\n match-leak-kinds: reachable\n fun:malloc\n fun:uses_hidden\n}\n', ''):
@@ -47,4 +58,4 @@ def not_by_others(stage):
 
 
 if __name__ == '__main__':
-    main([('in_use', in_use), ('not_by_others', not_by_others)])
+    main([('in_use', in_use), ('checks_in_mid_run', checks_in_mid_run), ('not_by_others', not_by_others)])
