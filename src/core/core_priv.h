@@ -70,6 +70,9 @@ ALWAYS_INLINE bool is_match(uint64_t was, const struct release *r)
 /* query.c. Inside a section: is it the start of a live block? */
 bool query_is_block(const struct found *f, uint32_t write_epoch);
 
+/* query.c.  The same of an address, also in a handler that has interrupted a section. */
+bool query_holds(const void *p);
+
 /*
  * family.c. Inside a section, for a block of another family: may its allocation or its free have
  * come through a function that hides its family?

@@ -49,6 +49,17 @@ bool query_is_block(const struct found *f, uint32_t write_epoch)
     return is_live(word_of(f, write_epoch));
 }
 
+bool query_holds(const void *p)
+{
+    struct section s;
+    bool inside = section_begin(&s);
+    struct found f = pool_find(p);
+    bool holds = query_is_block(&f, inside ? s.write_epoch : 0);
+    if (inside)
+        section_end(&s);
+    return holds;
+}
+
 size_t track_query(const void *p, uint32_t op, const struct entry *at)
 {
     struct section s;

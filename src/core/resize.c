@@ -79,7 +79,7 @@ static __attribute__((noinline)) void look_at_old(void *p, size_t request, uint3
             return;
         /* in a handler: queries that change nothing */
         old->request = track_usable(p);
-        old->ok = old->request != 0;
+        old->ok = old->request != 0 || query_holds(p); /* malloc(0) has a block, too */
         return;
     }
     struct found f = pool_find_hot(p);

@@ -346,7 +346,9 @@ static void on_step_ask(int signal, siginfo_t *info, void *context)
     atomic_fetch_add(&storm.handled, 1);
     atomic_fetch_add(&storm.inside, 1);
     struct mallinfo2 now = mallinfo2();
-    atomic_fetch_add(&storm.damaged, now.uordblks > (size_t)1 << 40);
+    char *none = malloc(0), *some = realloc(none, 40);
+    atomic_fetch_add(&storm.damaged, now.uordblks > (size_t)1 << 40 || !some);
+    free(some ? some : none);
 }
 
 void row_handler_asks_at_every_instruction(void)
