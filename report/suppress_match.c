@@ -1,5 +1,5 @@
 /*
- * suppress_match.c - match findings against rules: the stack as rules see it.
+ * suppress_match.c - match findings against suppression rules: the stack as rules see it.
  *
  * Rules see a stack as valgrind shows it. The innermost function is the entry, e.g. malloc, which
  * our stacks do not contain. Then comes each function with its inlined ones, under the linker's and

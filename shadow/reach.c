@@ -11,7 +11,7 @@
  *   INDIRECT       else: a chain of any pointers leads to it from a REGISTER block
  *   LOST           else: no other unclassified block points to it
  *   CYCLE          else: the lowest address of a cycle (SCC) without a pointer from outside of it
- *   LOST_INDIRECT  else: then a LOST or CYCLE block leads to it
+ *   LOST_INDIRECT  else (indirectly lost): a LOST or CYCLE block leads to it
  *
  * So a block with an interior pointer from a REACHABLE block is INTERIOR even if another INTERIOR
  * block leads to it: its own pointer has to be reported.  INTERIOR, REGISTER, LOST and CYCLE blocks

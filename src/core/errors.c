@@ -1,10 +1,10 @@
 /*
  * errors.c - error records in the run file: one for each error site and kind, with a count.
  *
- * Code that detects an error (free.c, resize.c, the pool) calls one of the functions here. Each
- * adds an error_record, or increments the count of an existing one. The site of an error is the
- * stack of the call. For damaged memory the writer is not known, so the site is the stack that
- * allocated the block. The reporter formats the messages.
+ * Code that detects an error (a double free, a bad write; free.c, resize.c, the pool) calls one of
+ * the functions here. Each adds an error_record, or increments the count of an existing one. The
+ * site of an error is the stack of the call. For damaged memory the writer is not known, so the
+ * site is the stack that allocated the block. The reporter formats the messages.
  *
  * All functions are cold, and are called inside a critical section unless errors.h states
  * otherwise. errors.lock (RANK_ERRORS) protects the list and its index.

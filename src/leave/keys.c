@@ -1,7 +1,7 @@
 /*
  * keys.c - ignore stale words in the slots of deleted keys (pthread_key_delete).
  *
- *   thread's control block: specific[] --+--> 32 slots {seq, data}, in the control block
+ *   thread control block:  specific[] --+--> 32 slots {seq, data}, in the control block
  *                                        +--> 32 more, in a block of the heap, ...
  *   __pthread_keys[]: {seq, ...}
  *

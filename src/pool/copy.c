@@ -1,5 +1,5 @@
 /*
- * copy.c - copy-on-first-write of records in shared memory after a fork, a slab at a time.
+ * copy.c - copy-on-write of records in shared memory after a fork, a slab at a time.
  *
  * Before a record is written, head.epoch must be the current epoch; if not, the writer calls
  * fork_own().  It copies the records only while a process may read the old ones: every child has a

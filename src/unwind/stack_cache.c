@@ -1,5 +1,5 @@
 /*
- * stack_cache.c - derives a thread's backtrace from a cached one.
+ * stack_cache.c - the stack cache: derive a thread's backtrace from a cached one.
  *
  * The walk from a frame is a function of the frame's state (pc, stack pointer, and rbp if it is
  * used) and of the words read on the way.  So:
