@@ -52,8 +52,8 @@ def without_wiping(stage):
 
 
 def without_recheck(stage):
-    """A runtime that does not look whether anybody was counting meanwhile tears a moment within 10 s
-    that it has the processors for."""
+    """A runtime that does not look whether anybody was counting meanwhile tears a moment.  It
+    takes 2 s mostly, and more where other programs have one of two processors."""
     room = stage.room()
     env = {'LD_PRELOAD': mutant.build(room, 'NO_RECHECK'), 'RTCHECK_POOL_DIR': room}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -61,7 +61,7 @@ def without_recheck(stage):
               env=env).wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / min(os.cpu_count(), 8)
-    must(run.out == b'wrong one_moment\n' and b'is_torn' in run.err and seconds < 10, run.out, run.err, seconds)
+    must(run.out == b'wrong one_moment\n' and b'is_torn' in run.err and seconds < 60, run.out, run.err, seconds)
     return 'torn after %.1f s' % seconds
 
 
