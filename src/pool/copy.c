@@ -149,10 +149,20 @@ void fork_retire_large(struct large_record *r, uint32_t born)
     retire(r, born, true);
 }
 
+/*
+ * Called by a fork.  A thread that waited too long for it may have entered its section meanwhile and use
+ * these tables: then they are swept by the next fork.
+ */
 void copies_sweep(void)
 {
-    prune_granted();
-    sweep_retired();
+    if (!lock_take_if_free(&copies.copying))
+        return;
+    if (lock_take_if_free(&copies.retiring)) {
+        prune_granted();
+        sweep_retired();
+        lock_drop(&copies.retiring);
+    }
+    lock_drop(&copies.copying);
 }
 
 /* ---- trust in inherited records -------------------------------------------------------------- */
