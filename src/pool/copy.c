@@ -155,9 +155,9 @@ void fork_retire_large(struct large_record *r, uint32_t born)
  */
 void copies_sweep(void)
 {
-    if (!lock_take_if_free(&copies.copying))
+    if (!lock_try(&copies.copying))
         return;
-    if (lock_take_if_free(&copies.retiring)) {
+    if (lock_try(&copies.retiring)) {
         prune_granted();
         sweep_retired();
         lock_drop(&copies.retiring);
