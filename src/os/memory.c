@@ -1,8 +1,9 @@
 /*
  * memory.c - mappings.
  *
- * Reservations are PROT_NONE and become usable by mprotect, so mlockall and core dumps skip the
- * unused part.  Pages of the run file are allocated before their first access: if the file system
+ * Reservations are PROT_NONE and become usable by mprotect, so mlockall skips the unused part.
+ * They are MADV_DONTDUMP as well: the kernel leaves untouched pages out of a core dump, but a
+ * debugger (gcore) writes mappings as a whole, and the heap's is 1 TiB.  Pages of the run file are allocated before their first access: if the file system
  * is full, an access raises SIGBUS, but MADV_POPULATE_WRITE fails with an error.
  */
 #include "os.h"
@@ -39,12 +40,34 @@ static void *map(void *hint, size_t bytes, int prot, int flags, int fd, uint64_t
     return p;
 }
 
+static int advise(void *at, size_t bytes, int advice)
+{
+    return (int)CALL3(SYS_madvise, at, bytes, advice);
+}
+
+void os_dont_dump(void *at, size_t bytes)
+{
+    if (os_has(OS_DONTDUMP) && advise(at, bytes, MADV_DONTDUMP) < 0)
+        os_mark_missing(OS_DONTDUMP);
+}
+
+void os_dump(void *at, size_t bytes)
+{
+    if (os_has(OS_DONTDUMP))
+        advise(at, bytes, MADV_DODUMP);
+}
+
+static void *reserve(void *at, size_t bytes, int flags)
+{
+    void *p = map(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    if (!os_failed(p))
+        os_dont_dump(p, bytes);
+    return p;
+}
+
 void *os_reserve(void *hint, size_t bytes, bool fixed)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    if (fixed)
-        flags |= os_has(OS_NOREPLACE) ? MAP_FIXED_NOREPLACE : 0;
-    void *p = map(hint, bytes, PROT_NONE, flags, -1, 0);
+    void *p = reserve(hint, bytes, fixed && os_has(OS_NOREPLACE) ? MAP_FIXED_NOREPLACE : 0);
     if (fixed && !os_failed(p) && p != hint) { /* the kernel ignores MAP_FIXED_NOREPLACE */
         os_unmap(p, bytes);
         return (void *)-(intptr_t)EEXIST;
@@ -54,8 +77,7 @@ void *os_reserve(void *hint, size_t bytes, bool fixed)
 
 void *os_replace(void *at, size_t bytes)
 {
-    return map(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-               0);
+    return reserve(at, bytes, MAP_FIXED);
 }
 
 void *os_map(size_t bytes)
@@ -88,11 +110,6 @@ int os_read_only(void *at, size_t bytes)
 int os_protect(void *at, size_t bytes, int protection)
 {
     return (int)CALL3(SYS_mprotect, at, bytes, protection);
-}
-
-static int advise(void *at, size_t bytes, int advice)
-{
-    return (int)CALL3(SYS_madvise, at, bytes, advice);
 }
 
 /*
@@ -190,12 +207,6 @@ void os_no_huge(void *at, size_t bytes)
 {
     if (os_has(OS_HUGEPAGE))
         advise(at, bytes, MADV_NOHUGEPAGE); /* EINVAL: the kernel has no huge pages */
-}
-
-void os_dont_dump(void *at, size_t bytes)
-{
-    if (os_has(OS_DONTDUMP) && advise(at, bytes, MADV_DONTDUMP) < 0)
-        os_mark_missing(OS_DONTDUMP);
 }
 
 int os_wipe_on_fork(void *at, size_t bytes)

@@ -102,7 +102,9 @@ int os_release_file(void *at, size_t bytes);
 /* Permit or forbid transparent huge pages for private memory. */
 void os_huge(void *at, size_t bytes);
 void os_no_huge(void *at, size_t bytes);
+/* Leave memory out of core dumps; os_dump reverses that. */
 void os_dont_dump(void *at, size_t bytes);
+void os_dump(void *at, size_t bytes);
 int os_wipe_on_fork(void *at, size_t bytes);
 /*
  * The page at *page_at that the kernel clears at a fork (MADV_WIPEONFORK); the first caller makes

@@ -245,6 +245,7 @@ static bool ready_bytes(uint64_t from, uint64_t to)
     char *at = (char *)heap.base + from;
     if (!limits_allow(to - from) || os_allow(at, to - from))
         return false;
+    os_dump(at, to - from);
     return !space.in_file || os_populate(at, to - from) == 0;
 }
 
@@ -328,8 +329,12 @@ static bool replace(uint64_t first, uint64_t end)
 {
     char *at = (char *)heap.base + (first << RTC_UNIT_SHIFT);
     uint64_t ready = space.ready_bytes >> RTC_UNIT_SHIFT, last = end < ready ? end : ready;
-    return !os_failed(os_replace(at, (end - first) << RTC_UNIT_SHIFT)) &&
-           (last <= first || !os_allow(at, (last - first) << RTC_UNIT_SHIFT));
+    if (os_failed(os_replace(at, (end - first) << RTC_UNIT_SHIFT)))
+        return false;
+    if (last <= first)
+        return true;
+    os_dump(at, (last - first) << RTC_UNIT_SHIFT);
+    return os_allow(at, (last - first) << RTC_UNIT_SHIFT) == 0;
 }
 
 static bool replace_all(void)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import (NOT_IN_CONTROL, Failure, Run, main, must, needs_scene, read_text, run_plain,
+from harness import (NOT_IN_CONTROL, Failure, Lacking, Run, main, must, needs_scene, read_text, run_plain,
                      same_as_plain)
 
 MIB = 1 << 20
@@ -371,51 +371,67 @@ def locked(stage):
 
 # ---- core dumps ----------------------------------------------------------------------------
 
-def core_of(stage, how):
-    """Path of a core dump of crash.c."""
-    unlimited = limited(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1])
+def kernel_core(stage, how):
+    """Path of the core file that the kernel writes when crash.c aborts."""
     pattern = read_text('/proc/sys/kernel/core_pattern').strip()
+    if '/' in pattern or pattern.startswith('|'):
+        raise Lacking('the kernel pipes core dumps to a program or writes them elsewhere')
+    unlimited = limited(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1])
+    room = stage.room()
+    run = Run(stage, [stage.program('limits/crash')], how=how, cwd=room, preexec_fn=unlimited).wait()
+    must(run.status == -signal.SIGABRT, how, 'status', run.status)
+    cores = os.listdir(room)
+    must(len(cores) == 1, how, 'cores:', cores)
+    return room + '/' + cores[0]
+
+
+def process_of(program, parent):
+    """The process that runs the program: `parent` or a child of it."""
+    with open('/proc/%d/task/%d/children' % (parent, parent)) as f:
+        for pid in [parent] + [int(word) for word in f.read().split()]:
+            if os.path.realpath('/proc/%d/exe' % pid) == os.path.realpath(program):
+                return pid
+    raise Failure('no process runs', program)
+
+
+def debugger_core(stage, how):
+    """Path of the core file that gdb writes of the running crash.c."""
     program = stage.program('limits/crash')
-    if '/' not in pattern and not pattern.startswith('|'):
-        room = stage.room()
-        run = Run(stage, [program], how=how, cwd=room, preexec_fn=unlimited).wait()
-        must(run.status == -signal.SIGABRT, how, 'status', run.status)
-        cores = os.listdir(room)
-        must(len(cores) == 1, how, 'cores:', cores)
-        return room + '/' + cores[0]
     run = Run(stage, [program, 'wait'], how=how)
     must(run.process.stdout.readline() == b'ready\n', how, 'did not start')
-    pid = run.process.pid
-    if how == 'launcher':
-        pid = int(read_text('/proc/%d/task/%d/children' % (pid, pid)).split()[0])
+    pid = process_of(program, run.process.pid)
     core = run.room + '/core'
-    subprocess.run(['gdb', '-batch', '-p', str(pid), '-ex', 'gcore ' + core], capture_output=True,
-                   timeout=120)
+    gdb = subprocess.run(['gdb', '-batch', '-nx', '-p', str(pid), '-ex', 'gcore ' + core],
+                         capture_output=True, text=True, timeout=300,
+                         preexec_fn=limited(resource.RLIMIT_FSIZE, 1 << 30))
     os.kill(pid, signal.SIGKILL)
     run.wait()
+    must(os.path.exists(core), how, 'gdb wrote no core', gdb.stdout[-300:], gdb.stderr[-300:])
     return core
 
 
-def core_dump(stage):
-    """The program's heap is in its core dump, and our records are not."""
-    sizes = {}
-    for how in ('plain', 'launcher', 'hand'):
-        core = core_of(stage, how)
-        st = os.stat(core)
-        sizes[how] = (st.st_size, st.st_blocks * 512)
-        gdb = subprocess.run(['gdb', '-batch', '-nx', '-ex', 'print *known', '-ex',
-                              'print *known->next', stage.program('limits/crash'), core],
-                             capture_output=True, text=True, timeout=120,
-                             env={**os.environ, 'DEBUGINFOD_URLS': ''})
-        for word in ('4711', 'first in the core', '4712', 'second in the core'):
-            must(word in gdb.stdout, how, 'gdb does not find', word, gdb.stdout[-300:],
-                 gdb.stderr[-300:])
-        os.unlink(core)
-    # Memory that is ready for slabs and not used yet is a hole in the file.
-    for how in ('launcher', 'hand'):
-        for ours, plain, most in zip(sizes[how], sizes['plain'], (1.5, 1.1)):
-            must(ours <= plain * most, how, 'core of', sizes[how], 'instead of', sizes['plain'])
-    return ', '.join('%s %.1f MiB' % (how, size[1] / MIB) for how, size in sizes.items())
+def core_dump(core_of, most_blocks):
+    """The program's heap is in its core dump, and our records are not.  most_blocks: the largest
+    ratio of the disk blocks; a debugger also writes memory that was never touched."""
+    def check(stage):
+        sizes = {}
+        for how in ('plain', 'launcher', 'hand'):
+            core = core_of(stage, how)
+            st = os.stat(core)
+            sizes[how] = (st.st_size, st.st_blocks * 512)
+            gdb = subprocess.run(['gdb', '-batch', '-nx', '-ex', 'print *known', '-ex',
+                                  'print *known->next', stage.program('limits/crash'), core],
+                                 capture_output=True, text=True, timeout=120,
+                                 env={**os.environ, 'DEBUGINFOD_URLS': ''})
+            for word in ('4711', 'first in the core', '4712', 'second in the core'):
+                must(word in gdb.stdout, how, 'gdb does not find', word, gdb.stdout[-300:],
+                     gdb.stderr[-300:])
+            os.unlink(core)
+        for how in ('launcher', 'hand'):
+            for ours, plain, most in zip(sizes[how], sizes['plain'], (1.5, most_blocks)):
+                must(ours <= plain * most, how, 'core of', sizes[how], 'instead of', sizes['plain'])
+        return ', '.join('%s %.1f MiB' % (how, size[1] / MIB) for how, size in sizes.items())
+    return check
 
 
 # ---- system calls that fail ----------------------------------------------------------------
@@ -503,7 +519,7 @@ if __name__ == '__main__':
           ('closed_descriptors', closed_descriptors), ('few_descriptors', few_descriptors), ('pool_dir', pool_dir),
           ('heap_size', heap_size),
           ('all_descriptors_closed', all_descriptors_closed),
-          ('core_dump', core_dump), ('strict', strict), ('starved', starved),
+          ('core_dump', core_dump(kernel_core, 1.1)), ('gcore', core_dump(debugger_core, 1.5)), ('strict', strict), ('starved', starved),
           ('missing_features', missing_features), ('late_losses', late_losses),
           ('failing_calls', failing_calls('launcher')),
           ('failing_calls_by_hand', failing_calls('hand'))] + as_root)
