@@ -112,7 +112,7 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
 
 /*
  * Clear the pid of areas that stay until the end. A process that forks counts areas of dead
- * processes that the launcher will read (src/pool/reclaim.c); it must not wait for these.
+ * processes that the launcher will read (src/runfile/reclaim.c); it must not wait for these.
  */
 static void keep_areas(const struct view *v, const struct live_head *head,
                        const struct image *image)

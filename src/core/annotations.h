@@ -5,7 +5,7 @@
 #ifndef ANNOTATIONS_H
 #define ANNOTATIONS_H
 
-#include "pool.h"
+#include "heap.h"
 
 /* A region that a leak scan searches for pointers (root), or does not search (hidden). */
 struct root_region {

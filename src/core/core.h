@@ -20,7 +20,7 @@
 #include "nonlocal_exit.h"
 #include "mapped.h"
 #include "next.h"
-#include "pool.h"
+#include "heap.h"
 #include "section.h"
 #include "track.h"
 #include "srcu.h"

@@ -4,7 +4,7 @@
 #ifndef COSTS_H
 #define COSTS_H
 
-#include "pool.h"
+#include "heap.h"
 
 extern HIDDEN uint32_t
     cost_clock_ticks; /* ticks that one reading of the TSC takes; constant after start-up */

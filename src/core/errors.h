@@ -4,7 +4,7 @@
 #ifndef ERRORS_H
 #define ERRORS_H
 
-#include "pool.h"
+#include "heap.h"
 #include "unwinder.h"
 
 /*

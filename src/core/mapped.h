@@ -5,7 +5,7 @@
 #define MAPPED_H
 
 #include "nonlocal_exit.h"
-#include "pool.h"
+#include "heap.h"
 #include "unwinder.h"
 
 /* ---- mapped*.c: the mapping table ------------------------------------------------------------ */

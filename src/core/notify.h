@@ -5,7 +5,7 @@
 #define NOTIFY_H
 
 #include "nonlocal_exit.h"
-#include "pool.h"
+#include "heap.h"
 
 /* Result of a leak scan. */
 struct scan_sum {

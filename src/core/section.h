@@ -6,7 +6,7 @@
 #define SECTION_H
 
 #include "nonlocal_exit.h"
-#include "pool.h"
+#include "heap.h"
 #include "unwinder.h"
 
 enum section_kind {

@@ -5,7 +5,7 @@
 #define SRCU_H
 
 #include "nonlocal_exit.h"
-#include "pool.h"
+#include "heap.h"
 
 /* The header of a table. */
 struct srcu_table {

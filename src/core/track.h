@@ -5,7 +5,7 @@
 #ifndef TRACK_H
 #define TRACK_H
 
-#include "pool.h"
+#include "heap.h"
 #include "unwinder.h"
 
 /* ---- stack.c --------------------------------------------------------------------------------- */

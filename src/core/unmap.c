@@ -15,7 +15,7 @@
  * For the same reason nothing is mapped over memory that we use: such a call fails with ENOMEM.
  * Memory that we have only reserved (PROT_NONE) may be replaced, so a program that needs fixed
  * addresses gets them. So may memory inside a block, which is the program's own. Parts of the heap
- * without a block in use are taken from the pool first (pool/foreign.c), so freed blocks may be
+ * without a block in use are taken from the pool first (heap/foreign.c), so freed blocks may be
  * replaced too. munmap leaves them unchanged.
  */
 #include "core.h"

@@ -2,7 +2,7 @@
  * profile_vars.c - the variables of profiles, and their sources.
  *
  * Nothing is counted only for profiles: the report needs the counters of threads and nearly all
- * other values anyway.  Thread counters are a consistent snapshot of all threads (pool/threads.c).
+ * other values anyway.  Thread counters are a consistent snapshot of all threads (runfile/threads.c).
  * Site sums are taken while all writers are stopped.  Other values are read one by one.
  */
 #include "profile_priv.h"

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "core.h"
-#include "../pool/run_here.h"
+#include "../run_here.h"
 
 #include <cmocka.h>
 

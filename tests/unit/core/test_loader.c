@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core.h"
-#include "../pool/run_here.h"
+#include "../run_here.h"
 
 #include <cmocka.h>
 

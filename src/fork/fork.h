@@ -1,0 +1,73 @@
+/*
+ * fork.h - forks: copy-on-first-write of records (copy.c), quiescence of writers (quiesce.c), the
+ * fork itself (fork.c), and a process that outlives the owner of its memory (post_mortem.c).
+ *
+ * Calling conditions: see heap.h.
+ */
+#ifndef FORK_H
+#define FORK_H
+
+#include "base.h"
+#include "shadow.h"
+
+struct unit; /* heap.h */
+
+/* Do the head's records belong to an ancestor?  True until this image writes one of them. */
+bool fork_is_inherited(const struct unit *head);
+/* Do the head's records belong to an ancestor, and may they disagree with the inherited data? */
+bool fork_is_unsure(const struct unit *head);
+/* Make the head's records writable by this image in `write_epoch`; copies them if necessary. */
+void fork_own(struct unit *head, uint32_t write_epoch);
+/* Release a superseded segment or large record as soon as no child can read it. */
+void fork_retire_segment(struct segment *s, uint32_t born);
+void fork_retire_large(struct large_record *r, uint32_t born);
+
+/*
+ * `child` is called in a new child before its first operation; `fresh`: the child inherits no
+ * records.
+ */
+void fork_start(void (*child)(bool fresh));
+/* `begun` is called by one thread when the child has become an image, with all signals blocked. */
+void fork_when_begun(void (*begun)(void));
+/*
+ * Hooks around a fork that libc reports.  fork_prepare runs in the parent, the others on their
+ * side.
+ */
+void fork_prepare(void);
+void fork_parent(void);
+void fork_child(void);
+/* Pass the child's pid to the parent (<= 0: the fork failed). */
+void fork_pid(int32_t pid);
+/* The first operation of a new child: makes it an image of its own. */
+void fork_begin_child(void);
+bool fork_is_child(void);      /* epoch_page was wiped: the runtime has done nothing since a fork */
+bool fork_is_beginning(void);  /* a signal handler interrupted fork_begin_child */
+bool fork_shares_memory(void); /* is this process a vfork child in its parent's memory? */
+/*
+ * Wait while another thread's fork is under way.  false: the wait timed out, or the fork is the
+ * caller's own; then enter a section and call fork_enter_anyway().
+ */
+bool fork_wait(void);
+/*
+ * Called inside a section that found the epoch word 0.  true: the section may write records of
+ * fork_epoch().  Unless the fork is the caller's own, its snapshot is now torn: the child does not
+ * trust inherited records.  false: that fork is over; leave the section and enter again.
+ */
+bool fork_enter_anyway(void);
+/*
+ * Stop writers of records as for a fork, until fork_resume_writers.  The caller may still enter
+ * sections.  false: a thread stayed in its section, or a fork is under way; then nothing is
+ * stopped.
+ */
+bool fork_stop_writers(void);
+void fork_resume_writers(void);
+/* The current epoch.  Unlike epoch_page->epoch it is not 0 while a fork waits for quiescence. */
+uint32_t fork_epoch(void);
+
+/*
+ * Make this memory usable for a process that outlived the process and all threads that used it.
+ * false: their last writes may be incomplete.
+ */
+bool pool_post_mortem(void);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * heap_priv.h - declarations that only the files of heap share.
+ */
+#ifndef HEAP_PRIV_H
+#define HEAP_PRIV_H
+
+#include "heap.h"
+
+#include <string.h>
+
+/* ---- slab.c and units.c: the private table --------------------------------------------------- */
+
+#define SLOT_WORDS (SLOTS_MAX / 64)
+
+#define NEVER_FORGOTTEN UINT32_MAX
+
+/* Private table parallel to heap.unit; the meaning of fields depends on the kind of the head. */
+struct unit_note {
+    uint32_t next, prev; /* list of partly free slabs, or of free runs; unit numbers, 0 = end */
+    uint16_t free_slots; /* slab: bits set in its slab_bits */
+    uint8_t listed;      /* slab: is it in the list of its class? */
+    uint8_t dirty;       /* free run: may hold non-zero bytes */
+    union {
+        uint32_t hint; /* slab: first word that may have a bit set */
+        /* large block: its length; the copy in the record may be written by readers of the file */
+        uint32_t units;
+    };
+    uint32_t fresh; /* slab: this slot and those above were never allocated */
+    /* slab: never allocated slots are filled as redzone up to this offset */
+    _Atomic uint32_t filled;
+    bool reported_free; /* each unit: free, and reported as released */
+    bool huge;          /* each unit: in a chunk advised for huge pages; never cleared */
+    bool advised;       /* large block: huge pages are advised inside */
+    uint32_t lead;      /* large block: bytes before it in its first unit */
+};
+
+extern HIDDEN struct unit_note *unit_note;
+
+/* A separate table: only the pages of units that are slabs are ever written. */
+struct slab_bits {
+    uint64_t free[SLOT_WORDS];
+};
+
+extern HIDDEN struct slab_bits *slab_bits;
+
+ALWAYS_INLINE uint32_t unit_number(const struct unit *u)
+{
+    return (uint32_t)(u - heap.unit);
+}
+
+ALWAYS_INLINE struct unit_note *note_of(const struct unit *u)
+{
+    return unit_note + (u - heap.unit);
+}
+
+ALWAYS_INLINE uint64_t *bits_of(const struct unit *u)
+{
+    return slab_bits[u - heap.unit].free;
+}
+
+/* ---- units.c: free runs ---------------------------------------------------------------------- */
+
+#define HUGE_PAGE_BYTES (2ull << 20)
+#define HUGE_UNITS (HUGE_PAGE_BYTES >> RTC_UNIT_SHIFT)
+
+/* Length of the free run that starts or ends with this unit; 0: none. */
+ALWAYS_INLINE uint64_t run_length(const struct unit *u)
+{
+    uint64_t owner = atomic_load_explicit(&u->owner, memory_order_relaxed);
+    return owner_kind(owner) == UNIT_FREE ? (uint64_t)(uintptr_t)owner_pointer(owner) : 0;
+}
+
+/*
+ * First unit of the free run that contains u; NULL: none.  No other thread may change runs
+ * meanwhile.
+ */
+struct unit *units_run_of(struct unit *u);
+/*
+ * true: from now on freed runs are neither returned to the kernel nor made pending; false: the
+ * default.
+ */
+void units_keep(bool kept);
+
+/* ---- for foreign.c --------------------------------------------------------------------------- */
+
+/* Is no slot in use, and the slab not kept for signal handlers? */
+bool slab_is_unused(struct unit *head, uint32_t kind, uint32_t write_epoch);
+/*
+ * Release such a slab, including its slots in caches and quarantines.  All writers must be stopped.
+ */
+void slab_drop(struct unit *head, uint32_t kind, uint32_t write_epoch);
+/* Evict the slots in [start, end) from the quarantine of t. */
+void quarantine_drop(struct thread *t, uintptr_t start, uintptr_t end, uint32_t write_epoch);
+/* Is it a freed large block in the quarantine?  large_drop evicts it. */
+bool large_is_held(const struct unit *head);
+void large_drop(const struct unit *head);
+
+/* ---- space.c: called with the lock of units.c, or single-threaded ---------------------------- */
+
+/* Make the heap's first `units` writable memory, with their table entries; false: impossible. */
+bool space_make_ready(uint64_t units);
+bool space_could_hold(uint64_t units); /* false: the heap can never have so many units */
+uint64_t space_ready_bytes(void);
+/*
+ * A range of units above the heap's end that the program has mapped over.  A request to make units
+ * ready never extends beyond the start of the next hole.
+ */
+struct hole {
+    uint64_t first, end;
+};
+struct hole space_next_hole(void);                /* UINT64_MAX: none */
+bool space_is_hole(uint64_t first, uint64_t end); /* does a part of [first, end) lie in a hole? */
+void space_add_hole(uint64_t first, uint64_t end);
+/*
+ * Move the heap's end past the next hole and remove that hole.  false: no memory for its table
+ * entries.
+ */
+bool space_pass_hole(void);
+/*
+ * May parts of the heap use huge pages?  false: the heap is in the file, or address space is
+ * limited.
+ */
+bool space_has_huge(void);
+
+/* ---- pending.c: pending notifications (heap.h) ----------------------------------------------- */
+
+ALWAYS_INLINE bool heap_code_is_changed(const struct heap_code *c)
+{
+    uint64_t now;
+    memcpy(&now, c->at, sizeof now);
+    return now != c->was;
+}
+
+ALWAYS_INLINE bool heap_is_watched(void)
+{
+    return atomic_load_explicit(&heap_watched, memory_order_relaxed) ||
+           heap_code_is_changed(&heap_code[0]) || heap_code_is_changed(&heap_code[1]);
+}
+
+/* The calling thread has to deliver notifications after its section. */
+ALWAYS_INLINE void notice_request(void)
+{
+    if (self)
+        self->after |= AFTER_NOTICE;
+}
+
+/* Their length is in unit_note.units. */
+void pending_add_block(struct unit *head);
+void pending_add_run(struct unit *first);
+/* So many bytes from the heap's start are ready now. */
+void pending_note_ready(uint64_t bytes);
+/* Memory that was reported as released is used again: bytes from the heap's start. */
+void pending_note_reuse(uint64_t from, uint64_t to);
+
+/*
+ * After the notification: large.c puts a block into the quarantine, units.c a run into the free
+ * runs.
+ */
+void large_quarantine(struct unit *head, bool released);
+void units_put_back(struct unit *first, uint64_t n, bool released);
+
+/* ---- quarantine.c ---------------------------------------------------------------------------- */
+
+/* Check a large block at eviction; its pages were kept. */
+void quarantine_check_large(struct unit *head, struct large_record *r);
+/* Do the block's pages keep the fill when it is freed? */
+bool large_is_filled(const struct unit *head);
+/* Was a never allocated slot written to, unreported so far, and is there a block to its left? */
+bool never_damage(const struct found *f, const void *slot, struct damage *out);
+/* Report damage for which no call of the program is at fault. */
+void quarantine_report(const struct damage *d);
+/* Check the redzones of a large block, and the fill of a freed one. */
+bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
+                  struct damage *out);
+/* Bytes of large blocks in the quarantine. */
+uint64_t large_quarantined(void);
+
+#endif

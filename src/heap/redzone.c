@@ -1,0 +1,597 @@
+/*
+ * redzone.c - detection of writes outside of blocks and to freed blocks: the rare paths of
+ * redzone.h.
+ *
+ * Attribution: bytes that changed from the block's end on are a write past its end.  Bytes that
+ * changed at the end of the slack, but not at its start, are a write before the right neighbour.
+ * If the slack is a few bytes, this is a guess in favour of a write past the end, by far the more
+ * frequent.
+ *
+ * Slack of a live block is not repaired: the program may read again what it wrote there.  A table
+ * of reported blocks prevents that the same damage is reported twice.
+ */
+#include "mutant.h"
+#include "heap_priv.h"
+
+#include <string.h>
+
+#define FILL_WHOLE 4096u
+#define FILL_ENDS 64u
+#define LARGE_REACH 128u
+/* entries for live blocks with reported damage; a collision causes a second report */
+#define REPORTED_SLOTS 256u
+
+struct span {
+    const char *first, *end; /* first == NULL: empty */
+};
+
+static _Atomic uint64_t reported[REPORTED_SLOTS];
+
+static _Atomic uint64_t *reported_slot(const void *block)
+{
+    return &reported[((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15ull >> 56];
+}
+
+static uint64_t reported_word(const void *block, uint64_t word)
+{
+    return (uintptr_t)block << 6 | word_generation(word);
+}
+
+/* Mark the block's damage as reported; true: it was not yet. */
+static bool mark_reported(const void *block, uint64_t word)
+{
+    uint64_t subject = reported_word(block, word);
+    return atomic_exchange_explicit(reported_slot(block), subject, memory_order_relaxed) != subject;
+}
+
+/* The damage was repaired: later damage is new. */
+static void clear_reported(const void *block)
+{
+    atomic_store_explicit(reported_slot(block), 0, memory_order_relaxed);
+}
+
+/* ---- patterns -------------------------------------------------------------------------------- */
+
+/* Length of the intact prefix, in whole steps of 16 bytes. */
+static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
+{
+    const char *p = from;
+    __m128i wanted = _mm_set1_epi8((char)byte);
+    for (; to - p >= 16; p += 16) {
+        __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), wanted);
+        if (_mm_movemask_epi8(same) != 0xffff)
+            break;
+    }
+    return p - from;
+}
+
+static struct span differ(const char *from, const char *to, uint8_t byte)
+{
+    struct span s = {0};
+    from += whole_bytes(from, to, byte);
+    for (const char *p = from; p < to; p++)
+        if ((uint8_t)*p != byte) {
+            s.first = s.first ? s.first : p;
+            s.end = p + 1;
+        }
+    return s;
+}
+
+static __m128i same_at(const char *p, uint64_t at, __m128i wanted)
+{
+    return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + at)), wanted);
+}
+
+static __m128i same_at_four(const char *p, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                            __m128i wanted)
+{
+    return _mm_and_si128(_mm_and_si128(same_at(p, a, wanted), same_at(p, b, wanted)),
+                         _mm_and_si128(same_at(p, c, wanted), same_at(p, d, wanted)));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Do all n bytes (n > 15) match `wanted`?  In steps of 64 bytes, backwards from the end. */
+static bool are_all(const char *p, uint64_t n, __m128i wanted)
+{
+    uint64_t last = n - 16;
+    __m128i same = same_at_four(p, 0, least(last, 16), least(last, 32), least(last, 48), wanted);
+    for (const char *end = p + n; end - p > 64; end -= 64)
+        same = _mm_and_si128(same, same_at_four(end - 64, 0, 16, 32, 48, wanted));
+    return _mm_movemask_epi8(same) == 0xffff;
+}
+
+static struct span join(struct span a, struct span b)
+{
+    if (!a.first || !b.first)
+        return a.first ? a : b;
+    return (struct span){a.first, b.end};
+}
+
+/* Bytes that redzone_put writes besides the tail. */
+static uint64_t more_bytes(uint32_t slot_bytes, uint64_t request)
+{
+    uint64_t slack = slot_bytes - request;
+    return slack <= REDZONE_TAIL ? 0 : least(slack - REDZONE_TAIL, pool_knobs.redzone_reach);
+}
+
+void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    memset((char *)slot + request, REDZONE_BYTE, more_bytes(slot_bytes, request));
+}
+
+/* The slack is larger than the tail. */
+bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    const char *p = slot;
+    uint64_t slack = slot_bytes - request;
+    if (slack > pool_knobs.redzone_reach &&
+        !are_all(p + slot_bytes - REDZONE_TAIL, REDZONE_TAIL, redzone_pattern()))
+        return false;
+    return are_all(p + request, least(slack, pool_knobs.redzone_reach), redzone_pattern());
+}
+
+static struct span slack_damage(const char *slot, uint32_t slot_bytes, uint64_t request)
+{
+    const char *tail = slot + slot_bytes - REDZONE_TAIL, *end = slot + request;
+    return join(differ(end, end + more_bytes(slot_bytes, request), REDZONE_BYTE),
+                differ(end > tail ? end : tail, slot + slot_bytes, REDZONE_BYTE));
+}
+
+static void slack_repair(char *slot, uint32_t slot_bytes, uint64_t request)
+{
+    uint64_t slack = slot_bytes - request, tail = slack < REDZONE_TAIL ? slack : REDZONE_TAIL;
+    redzone_put_more(slot, slot_bytes, request);
+    memset(slot + slot_bytes - tail, REDZONE_BYTE, tail);
+}
+
+void redzone_width(uint32_t bytes)
+{
+    pool_knobs.redzone_bytes = bytes;
+    pool_knobs.redzone_reach = SLOT_BYTES_MAX;
+    pool_knobs.redzone_tail = bytes > REDZONE_TAIL ? bytes : REDZONE_TAIL;
+}
+
+void redzone_put_border(void *slot)
+{
+    memset((char *)slot - pool_knobs.redzone_tail, REDZONE_BYTE, pool_knobs.redzone_tail);
+}
+
+static struct span border_damage(const char *slot)
+{
+    return differ(slot - pool_knobs.redzone_tail, slot, REDZONE_BYTE);
+}
+
+bool redzone_border_is_intact(const void *slot)
+{
+    return !border_damage(slot).first;
+}
+
+/* ---- large blocks ---------------------------------------------------------------------------- */
+
+static uint64_t large_width(void)
+{
+    return pool_knobs.redzone_bytes > LARGE_REACH ? pool_knobs.redzone_bytes : LARGE_REACH;
+}
+
+static uint64_t large_reach(const struct found *f, uint64_t request)
+{
+    uint64_t room = (uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT;
+    return least(room - note_of(f->head)->lead - request, large_width());
+}
+
+static uint64_t before_large_bytes(const struct unit *head)
+{
+    return least(note_of(head)->lead, large_width());
+}
+
+void redzone_put_before_large(const struct unit *head)
+{
+    uint64_t bytes = before_large_bytes(head);
+    memset((char *)large_start_of(head) - bytes, REDZONE_BYTE, bytes);
+}
+
+void redzone_put_large(const struct found *f, void *block, uint64_t request)
+{
+    memset((char *)block + request, REDZONE_BYTE, large_reach(f, request));
+}
+
+void redzone_move(void *slot, uint32_t class, uint64_t request)
+{
+    slack_repair(slot, size_class[class].slot_bytes, request);
+}
+
+/* ---- neighbours ------------------------------------------------------------------------------ */
+
+struct neighbour {
+    bool exists;
+    char *block;
+    uint64_t request, word, stacks;
+};
+
+static struct neighbour neighbour_of(const struct found *f, void *block, int step,
+                                     uint32_t write_epoch)
+{
+    const struct size_class *c = &size_class[f->kind - 1];
+    struct neighbour n = {.exists = step < 0 ? f->slot > 0 : f->slot + 1u < c->slots};
+    if (!n.exists)
+        return n;
+    struct found g = *f;
+    g.slot = (uint32_t)((int)f->slot + step);
+    n.block = (char *)block + (ptrdiff_t)step * (ptrdiff_t)c->slot_bytes;
+    n.exists = block_read(pool_look(&g, write_epoch), &n.word, &n.stacks);
+    n.request = word_size(n.word);
+    return n;
+}
+
+/* Can damage be attributed to this block: is it live, or freed and in quarantine? */
+static bool is_known(uint64_t word)
+{
+    return word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_FREED;
+}
+
+static void describe_damage(struct damage *out, enum error_damage where, const struct neighbour *of,
+                            struct span span)
+{
+    uint64_t bytes = (uint64_t)(span.end - span.first);
+    *out = (struct damage){.where = where,
+                           .first = span.first,
+                           .bytes = bytes,
+                           .block = of->block,
+                           .request = of->request,
+                           .word = of->word,
+                           .stacks = of->stacks};
+    memcpy(out->found, span.first, bytes < sizeof out->found ? bytes : sizeof out->found);
+}
+
+/* ---- slabs ----------------------------------------------------------------------------------- */
+
+/* The slack of `subject` has changed: was the write past its end, or before the right neighbour? */
+static void check_slack(const struct found *f, const struct neighbour *subject, struct span span,
+                        uint32_t write_epoch, struct damage *out)
+{
+    const char *slot_end = subject->block + size_class[f->kind - 1].slot_bytes;
+    struct neighbour right = neighbour_of(f, subject->block, 1, write_epoch);
+    bool from_right = span.first > subject->block + subject->request && span.end == slot_end &&
+                      right.exists && is_known(right.word);
+    describe_damage(out, from_right ? DAMAGE_BEFORE : DAMAGE_AFTER, from_right ? &right : subject,
+                    span);
+}
+
+/* Repair the byte before `subject`.  It is redzone in every state of the slot that contains it. */
+static void repair_before(const struct neighbour *subject)
+{
+    subject->block[-1] = (char)REDZONE_BYTE;
+}
+
+/* The byte before `subject` has changed: attribute it to `subject` or to the left neighbour. */
+static bool check_left(const struct found *f, const struct neighbour *subject, uint32_t write_epoch,
+                       bool repair, struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    if (f->slot == 1) {
+        struct span span = border_damage(subject->block);
+        describe_damage(out, DAMAGE_BEFORE, subject, span);
+        redzone_put_border(subject->block);
+        return true;
+    }
+    struct neighbour left = neighbour_of(f, subject->block, -1, write_epoch);
+    if (!left.exists || word_state(left.word) == BLOCK_INHERITED)
+        return false;
+    if (is_known(left.word)) {
+        struct span span = slack_damage(left.block, slot_bytes, left.request);
+        bool from_left = span.first == left.block + left.request;
+        if (!span.first || !mark_reported(left.block, left.word))
+            return false;
+        describe_damage(out, from_left ? DAMAGE_AFTER : DAMAGE_BEFORE, from_left ? &left : subject,
+                        span);
+        if (repair && word_state(left.word) == BLOCK_FREED && span.end - span.first == 1) {
+            repair_before(subject);
+            clear_reported(left.block);
+        }
+        return true;
+    }
+    struct span span = differ(subject->block - REDZONE_TAIL, subject->block, REDZONE_BYTE);
+    /* the bytes before the last one may not be redzone */
+    if (span.end - span.first != 1)
+        span.first = subject->block - 1;
+    describe_damage(out, DAMAGE_BEFORE, subject, span);
+    repair_before(subject);
+    return true;
+}
+
+static bool look(const struct found *f, const struct neighbour *subject, uint32_t write_epoch,
+                 bool repair, struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    struct span span =
+        slack_damage(subject->block, slot_bytes, MUTANT(NO_AFTER) ? slot_bytes : subject->request);
+    bool fresh = span.first && mark_reported(subject->block, subject->word);
+    if (fresh)
+        check_slack(f, subject, span, write_epoch, out);
+    if (span.first && repair) {
+        slack_repair(subject->block, slot_bytes, subject->request);
+        clear_reported(subject->block);
+    }
+    if (fresh)
+        return true;
+    bool left_is_whole = f->slot == 1 ? redzone_border_is_intact(subject->block)
+                                      : (uint8_t)subject->block[-1] == REDZONE_BYTE;
+    return !left_is_whole && !MUTANT(NO_BEFORE) && check_left(f, subject, write_epoch, repair, out);
+}
+
+COLD bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
+                         uint32_t write_epoch, struct damage *out)
+{
+    struct neighbour subject = {true, block, request, was, 0};
+    uint64_t now;
+    if (!block_read(pool_look(f, write_epoch), &now, &subject.stacks))
+        subject.stacks = 0;
+    return look(f, &subject, write_epoch, true, out);
+}
+
+static bool damage_after_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                               struct damage *out)
+{
+    const char *end = (char *)block + request;
+    struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
+    struct neighbour subject = {true, block, request, was, 0};
+    uint64_t now;
+    if (!span.first || MUTANT(NO_AFTER))
+        return false;
+    block_read(pool_look(f, 0), &now, &subject.stacks);
+    describe_damage(out, DAMAGE_AFTER, &subject, span);
+    return true;
+}
+
+static bool damage_before_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                                struct damage *out)
+{
+    const char *start = block;
+    struct span span = differ(start - before_large_bytes(f->head), start, REDZONE_BYTE);
+    struct neighbour subject = {true, block, request, was, 0};
+    uint64_t now;
+    if (!span.first || MUTANT(NO_BEFORE))
+        return false;
+    block_read(pool_look(f, 0), &now, &subject.stacks);
+    describe_damage(out, DAMAGE_BEFORE, &subject, span);
+    return true;
+}
+
+COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                               struct damage *out)
+{
+    if (damage_after_large(f, block, request, was, out)) {
+        redzone_put_large(f, block, request);
+        return true;
+    }
+    if (!damage_before_large(f, block, request, was, out))
+        return false;
+    redzone_put_before_large(f->head);
+    return true;
+}
+
+/* ---- freed blocks ---------------------------------------------------------------------------- */
+
+void fill_put(void *block, uint64_t request)
+{
+    if (pool_knobs.free_fill < 0)
+        return;
+    if (request <= FILL_WHOLE) {
+        memset(block, pool_knobs.free_fill, request);
+        return;
+    }
+    memset(block, pool_knobs.free_fill, FILL_ENDS);
+    memset((char *)block + request - FILL_ENDS, pool_knobs.free_fill, FILL_ENDS);
+}
+
+bool fill_is_intact(const void *block, uint64_t request)
+{
+    const char *p = block;
+    uint8_t byte = (uint8_t)pool_knobs.free_fill;
+    __m128i fill = _mm_set1_epi8((char)byte);
+    if (pool_knobs.free_fill < 0)
+        return true;
+    if (request < 16)
+        return !differ(p, p + request, byte).first;
+    if (request <= FILL_WHOLE)
+        return are_all(p, request, fill);
+    return are_all(p, FILL_ENDS, fill) && are_all(p + request - FILL_ENDS, FILL_ENDS, fill);
+}
+
+struct freed_pattern freed_pattern;
+
+void freed_pattern_start(void)
+{
+    struct freed_pattern *f = &freed_pattern;
+    memset(f->byte, pool_knobs.free_fill, FREED_SLOT_MAX);
+    memset(f->byte + FREED_SLOT_MAX, REDZONE_BYTE, sizeof f->byte - FREED_SLOT_MAX);
+    f->slot_max = pool_knobs.free_fill < 0 ? 0 : FREED_SLOT_MAX;
+}
+
+bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    return redzone_is_intact_after(slot, slot_bytes, request) && fill_is_intact(slot, request);
+}
+
+COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
+                      struct damage *out)
+{
+    uint64_t ends = request <= FILL_WHOLE ? request : FILL_ENDS;
+    const char *p = block;
+    uint8_t byte = (uint8_t)pool_knobs.free_fill;
+    struct span span = differ(p, p + ends, byte);
+    struct neighbour subject = {true, (char *)(uintptr_t)block, request, word, stacks};
+    if (request > FILL_WHOLE)
+        span = join(span, differ(p + request - FILL_ENDS, p + request, byte));
+    if (!span.first || MUTANT(NO_FILL))
+        return false;
+    describe_damage(out, DAMAGE_INSIDE, &subject, span);
+    return true;
+}
+
+/* Check a large block that is live or still filled. */
+COLD bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
+                       struct damage *out)
+{
+    struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
+    void *block = (void *)large_start_of(head);
+    if (damage_after_large(&f, block, request, word, out) ||
+        damage_before_large(&f, block, request, word, out))
+        return true;
+    return word_state(word) == BLOCK_FREED && !fill_is_intact(block, request) &&
+           fill_damage(block, request, word, stacks, out);
+}
+
+/* ---- slots that were never allocated --------------------------------------------------------- */
+
+/* Attribute the damage to the nearest block to the left: probably its end was passed. */
+static bool blame_left(const struct found *f, const char *slot, struct span span,
+                       struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes;
+    for (struct found g = *f; g.slot-- > 1;) {
+        slot -= slot_bytes;
+        struct neighbour left = {.block = (char *)(uintptr_t)slot};
+        left.exists = block_read(pool_look(&g, 0), &left.word, &left.stacks);
+        if (!left.exists || !is_known(left.word))
+            continue;
+        left.request = word_size(left.word);
+        describe_damage(out, DAMAGE_AFTER, &left, span);
+        return !MUTANT(NO_AFTER) && mark_reported(left.block, left.word);
+    }
+    return false;
+}
+
+bool never_damage(const struct found *f, const void *slot, struct damage *out)
+{
+    uint32_t slot_bytes = size_class[f->kind - 1].slot_bytes, from = f->slot * slot_bytes;
+    uint32_t filled = atomic_load_explicit(&note_of(f->head)->filled, memory_order_acquire);
+    if (filled < from + 16 || filled == NEVER_FORGOTTEN)
+        return false;
+    uint64_t bytes = least(filled - from, slot_bytes);
+    if (likely(are_all(slot, bytes, redzone_pattern())))
+        return false;
+    return blame_left(f, slot, differ(slot, (const char *)slot + bytes, REDZONE_BYTE), out);
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------- */
+
+#define SETTLE_NS 100000000ull
+
+/*
+ * A free sets FREED first, then fills the block.  The fill is complete if it is there, or if the
+ * thread has left its section since.  If hundreds of threads only free, all may be in between and
+ * wait for a processor.  So a sweep waits SETTLE_NS for all of them together.
+ */
+static bool is_filled_by_now(struct sweep *s, const void *block, uint64_t request, uint32_t thread)
+{
+    while (threads_inside(thread) && !fill_is_intact(block, request)) {
+        uint64_t now = os_clock_ns();
+        if (!s->settled_by)
+            s->settled_by = now + SETTLE_NS;
+        if (now >= s->settled_by)
+            return false;
+        os_yield();
+    }
+    return true;
+}
+
+static uint64_t word_now(const struct block_record *b)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_relaxed);
+}
+
+static void visit_never(const struct found *f, struct segment *s, const char *block,
+                        const struct block_record *b, void (*visit)(const struct damage *))
+{
+    struct damage d;
+    if (is_reserve(f->kind) || !never_damage(f, block, &d))
+        return;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the release fence of slab_first_use */
+    if (!word_now(b) &&
+        owner_pointer(atomic_load_explicit(&f->head->owner, memory_order_relaxed)) == s)
+        visit(&d);
+}
+
+static void visit_slab(struct sweep *sweep, struct unit *head, uint32_t kind, uint32_t write_epoch,
+                       void (*visit)(const struct damage *))
+{
+    const struct size_class *c = &size_class[kind - 1];
+    char *block = (char *)unit_address(head) + c->slot_bytes; /* slot 0 is never allocated */
+    struct segment *s = owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire));
+    for (uint32_t slot = 1; slot < c->slots; slot++, block += c->slot_bytes) {
+        struct found f = {PTR_START, head, kind, slot, 0};
+        struct neighbour subject = {.block = block};
+        struct damage d;
+        struct block_record *b = segment_record(s, slot);
+        uint64_t now = word_now(b), seen = word_state(now);
+        if (!now)
+            visit_never(&f, s, block, b, visit);
+        if ((seen != BLOCK_LIVE && seen != BLOCK_FREED) ||
+            !block_read(b, &subject.word, &subject.stacks))
+            continue;
+        bool live = word_state(subject.word) == BLOCK_LIVE;
+        subject.request = word_size(subject.word);
+        if ((!live && word_state(subject.word) != BLOCK_FREED) || subject.request >= c->slot_bytes)
+            continue;
+        bool found = !redzone_is_intact(block, slot, kind - 1, subject.request) &&
+                     look(&f, &subject, write_epoch, false, &d);
+        if (!found && !live && !fill_is_intact(block, subject.request) &&
+            is_filled_by_now(sweep, block, subject.request, word_thread(subject.word)))
+            found = fill_damage(block, subject.request, subject.word, subject.stacks, &d);
+        /* Still the same lifetime?  Another thread may have changed the block. */
+        if (found && atomic_load_explicit(&b->word, memory_order_acquire) == subject.word &&
+            owner_pointer(atomic_load_explicit(&head->owner, memory_order_acquire)) == s)
+            visit(&d);
+    }
+}
+
+/*
+ * Other threads may change the block meanwhile: its record must be the same before and after the
+ * check.
+ */
+static void visit_large(struct sweep *sweep, struct unit *head,
+                        void (*visit)(const struct damage *))
+{
+    struct found f = {PTR_START, head, UNIT_LARGE, 0, 0};
+    const struct block_record *b = pool_look(&f, 0);
+    struct damage d;
+    uint64_t first, word, now, stacks;
+    if (!block_read(b, &first, &stacks) || !is_known(first))
+        return;
+    if (word_state(first) == BLOCK_FREED &&
+        (!large_is_filled(head) ||
+         !is_filled_by_now(sweep, (void *)large_start_of(head), pool_request(&f, b, first),
+                           word_thread(first))))
+        return;
+    if (!block_read(b, &word, &stacks) || word != first)
+        return;
+    uint64_t request = pool_request(&f, b, word);
+    /* A block that shrinks has given away its end before its word changes. */
+    if (large_damage(head, request, word, stacks, &d) && pool_request(&f, b, word) == request &&
+        block_read(b, &now, &stacks) && now == word && pool_look(&f, 0) == b)
+        visit(&d);
+}
+
+bool sweep_next(struct sweep *s, uint32_t write_epoch, void (*visit)(const struct damage *))
+{
+    uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_acquire) >> RTC_UNIT_SHIFT;
+    for (s->unit = s->unit ? s->unit : 1; s->unit < end; s->unit++) {
+        struct unit *u = heap.unit + s->unit;
+        uint32_t kind = owner_kind(atomic_load_explicit(&u->owner, memory_order_acquire));
+        if (u->back || (!is_slab(kind) && kind != UNIT_LARGE) || is_reserve(kind) ||
+            fork_is_inherited(u))
+            continue;
+        if (kind == UNIT_LARGE)
+            visit_large(s, u, visit);
+        else
+            visit_slab(s, u, kind, write_epoch, visit);
+        s->unit++;
+        return true;
+    }
+    return false;
+}

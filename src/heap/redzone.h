@@ -1,0 +1,176 @@
+/*
+ * redzone.h - redzones (canary bytes) after every block, and the fill of freed blocks.  Part of
+ * pool's interface; the rare paths are in redzone.c.
+ *
+ *  slot   | requested ............ | slack: REDZONE_BYTE        |  next slot
+ *         0                        request                  slot_bytes
+ *
+ * From allocation on, the slack of a slot holds REDZONE_BYTE: up to REDZONE_REACH bytes, and always
+ * the last REDZONE_TAIL.  Slack is one byte at least.  (After a large block the limit is
+ * LARGE_REACH, see redzone.c.) The last byte of every slot that was ever cached holds REDZONE_BYTE
+ * in every state of the slot, so it is also the redzone before the right neighbour.  Slot 0 of a
+ * slab is never allocated: its last bytes are the redzone before slot 1.  A large block has a
+ * redzone of its own before it, in its first unit.  --redzone-size makes the class larger; then all
+ * slack is redzone.  Freed blocks hold the free-fill byte until they leave the quarantine.
+ *
+ * When a block is freed, the check is one comparison of 16 bytes and one of the byte before the
+ * block.  At eviction from the quarantine the whole slot is compared with the expected pattern.
+ */
+#ifndef REDZONE_H
+#define REDZONE_H
+
+#include "heap.h"
+
+#include <emmintrin.h>
+
+#define REDZONE_BYTE 0xb5
+#define REDZONE_TAIL 16u
+#define REDZONE_REACH 240u /* all slack of slots up to 256 bytes, the most frequent */
+
+/* The slack that redzone_put leaves: after `request` bytes and before the tail. */
+void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request);
+bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request);
+
+ALWAYS_INLINE __m128i redzone_pattern(void)
+{
+    return _mm_set1_epi8((char)REDZONE_BYTE);
+}
+
+ALWAYS_INLINE __m128i sixteen_at(const char *aligned)
+{
+    return _mm_load_si128((const __m128i *)(const void *)aligned);
+}
+
+/* A slot is about to be allocated; the tail may overwrite the block's own last bytes. */
+ALWAYS_INLINE void redzone_put(void *slot, uint32_t class, uint64_t request)
+{
+    uint32_t slot_bytes = size_class[class].slot_bytes;
+    _mm_store_si128((__m128i *)(void *)((char *)slot + slot_bytes - REDZONE_TAIL),
+                    redzone_pattern());
+    if (slot_bytes - request > REDZONE_TAIL)
+        redzone_put_more(slot, slot_bytes, request);
+}
+
+/* Is the redzone after the block intact? */
+ALWAYS_INLINE bool redzone_is_intact_after(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    uint64_t slack = slot_bytes - request;
+    if (slack > REDZONE_TAIL)
+        return redzone_is_intact_wide(slot, slot_bytes, request);
+    __m128i tail = sixteen_at((const char *)slot + slot_bytes - REDZONE_TAIL);
+    uint32_t changed = ~(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tail, redzone_pattern()));
+    return (changed & 0xffff) << slack <= 0xffff; /* the block's own bytes may have any value */
+}
+
+/* The redzone before slot 1, the first slot that is allocated. */
+void redzone_put_border(void *slot);
+bool redzone_border_is_intact(const void *slot);
+
+/* Are the redzones on both sides of the block intact? */
+ALWAYS_INLINE bool redzone_is_intact(const void *slot, uint32_t number, uint32_t class,
+                                     uint64_t request)
+{
+    if (((const uint8_t *)slot)[-1] != REDZONE_BYTE ||
+        (unlikely(number == 1) && !redzone_border_is_intact(slot)))
+        return false;
+    return redzone_is_intact_after(slot, size_class[class].slot_bytes, request);
+}
+
+/* ---- damage found (redzone.c) ---------------------------------------------------------------- */
+
+struct damage {
+    enum error_damage where;
+    const char *first;                /* first damaged byte */
+    uint64_t bytes;                   /* up to and including the last damaged byte */
+    uint8_t found[ERROR_BYTES_FOUND]; /* contents before any repair */
+    /* the block that is reported */
+    const void *block;
+    uint64_t request;
+    uint64_t word, stacks; /* from its record */
+};
+
+/*
+ * Check a block that has just become FREED (`was`: its word before).  true: a redzone after or
+ * before it was overwritten, and this was not reported before.  The redzones are then repaired.
+ */
+bool redzone_damage(const struct found *f, void *block, uint64_t request, uint64_t was,
+                    uint32_t write_epoch, struct damage *out);
+
+/*
+ * The same for a large block, which has no neighbours.  First after it; call again for before it.
+ */
+bool redzone_damage_large(const struct found *f, void *block, uint64_t request, uint64_t was,
+                          struct damage *out);
+void redzone_put_large(const struct found *f, void *block, uint64_t request);
+void redzone_put_before_large(const struct unit *head);
+
+/*
+ * Set the redzone for another size in the same slot, before the record changes: a sweep compares
+ * both.
+ */
+void redzone_move(void *slot, uint32_t class, uint64_t request);
+
+/* A freed block leaves the quarantine: was it written to?  `word` is from its record. */
+bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
+                 struct damage *out);
+void fill_put(void *block, uint64_t request);
+bool fill_is_intact(const void *block, uint64_t request);
+
+/*
+ * Fill bytes, then redzone bytes.  The window of slot_bytes that starts with `request` fill bytes
+ * is the expected content of a quarantined slot; all its slack is redzone.
+ */
+#define FREED_SLOT_MAX (REDZONE_REACH + REDZONE_TAIL)
+struct freed_pattern {
+    _Alignas(16) char byte[2 * FREED_SLOT_MAX];
+    uint32_t slot_max; /* largest slot size that the pattern covers */
+};
+
+extern HIDDEN struct freed_pattern freed_pattern;
+
+void freed_pattern_start(void); /* after the free-fill byte is set */
+bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
+
+ALWAYS_INLINE __m128i freed_same(const char *slot, const char *wanted, uint64_t at)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(wanted + at));
+    return _mm_cmpeq_epi8(sixteen_at(slot + at), bytes);
+}
+
+ALWAYS_INLINE __m128i freed_same_four(const char *slot, const char *wanted, uint64_t a, uint64_t b,
+                                      uint64_t c, uint64_t d)
+{
+    return _mm_and_si128(_mm_and_si128(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
+                         _mm_and_si128(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
+}
+
+/* Is a quarantined slot intact?  The first 64 bytes without a branch. */
+ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64_t request)
+{
+    if (unlikely(slot_bytes > freed_pattern.slot_max))
+        return freed_is_intact_slow(slot, slot_bytes, request);
+    const char *wanted = freed_pattern.byte + FREED_SLOT_MAX - request;
+    uint64_t last = slot_bytes - 16u;
+    __m128i same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
+                                   last < 48 ? last : 48);
+    for (uint64_t end = slot_bytes; end > 64; end -= 64)
+        same = _mm_and_si128(same,
+                             freed_same_four(slot, wanted, end - 64, end - 48, end - 32, end - 16));
+    return _mm_movemask_epi8(same) == 0xffff;
+}
+
+/*
+ * Many overflows are in blocks that are never freed.  At exit a sweep checks all live and all
+ * quarantined blocks.  `visit` is called inside the sweep's sections.  Records that a forked child
+ * inherited and never wrote are left to its parent.  Takes no lock.
+ */
+struct sweep {
+    uint32_t unit; /* unit to continue at; 0: start */
+    /* time until which the sweep waits for threads that fill a block; 0: not set */
+    uint64_t settled_by;
+};
+
+/* Check one slab or large block; false: no further one. */
+bool sweep_next(struct sweep *s, uint32_t write_epoch, void (*visit)(const struct damage *));
+
+#endif
