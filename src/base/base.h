@@ -2,7 +2,7 @@
  * base.h - the lowest layer of the runtime: attributes, the per-thread struct, futex locks with
  * ranks, and text formatting without stdio.
  *
- * The runtime has two global variables: `self`, the calling thread's struct, and `rt` (core.h),
+ * The runtime has two global variables: `self`, the calling thread's struct, and `rt` (init.h),
  * which is read-only after start-up.  All other state is static in one folder.
  */
 #ifndef BASE_H
@@ -73,7 +73,7 @@ struct deferred {
     void *block[DEFERRED_SLOTS];
 };
 
-/* Events a program can register a callback for (core/notify.c). */
+/* Events a program can register a callback for (sync/notify.c). */
 enum notify_event {
     NOTIFY_ALLOC_ERROR,
     NOTIFY_BAD_FREE,
@@ -103,7 +103,7 @@ struct cost_usage {
     uint64_t faults, switches;
 };
 
-/* The operation that is being timed (core/costs.c). */
+/* The operation that is being timed (track/costs.c). */
 struct cost_watch {
     uint32_t step;     /* position in the row of timed operations; 0: no operation is being timed */
     uint8_t operation; /* enum cost_work: the whole operation */

@@ -5,7 +5,7 @@
 #ifndef COUNTERS_H
 #define COUNTERS_H
 
-#include "core.h"
+#include "init.h"
 
 /* Called by our constructor, before threads exist. */
 void counters_constructed(void);

@@ -1,7 +1,7 @@
 /*
  * profile_events.c - deliver notifications to the program's callbacks.
  *
- * The table of callbacks is immutable and replaced as a whole (SRCU, core/srcu.c). core/notify.c
+ * The table of callbacks is immutable and replaced as a whole (SRCU, sync/srcu.c). sync/notify.c
  * delivers events in the thread that caused them, with no lock held.  Each callback has its own
  * reads, because the profile's owner may be between start_reads and end_reads.
  */

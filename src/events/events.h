@@ -5,7 +5,7 @@
 #ifndef EVENTS_H
 #define EVENTS_H
 
-#include "core.h"
+#include "init.h"
 
 /* Called by our constructor. */
 void events_constructed(void);

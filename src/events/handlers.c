@@ -1,6 +1,6 @@
 /*
  * handlers.c - registered event handlers and their notification.  The table of handlers is
- * immutable and replaced as a whole (SRCU, core/srcu.c).
+ * immutable and replaced as a whole (SRCU, sync/srcu.c).
  */
 #include "events_priv.h"
 

@@ -1,7 +1,7 @@
 /*
  * heap.c - events of malloc's heap: memory that it releases to the system, and memory that it grows
  * by.  No call of the program corresponds to these events, and /proc/self/maps may not change.
- * core/notice.c defines when they occur.
+ * sync/notice.c defines when they occur.
  */
 #include "events_priv.h"
 

@@ -20,7 +20,7 @@ struct handler {
     void *arg;
 };
 
-/* Immutable; replaced as a whole (SRCU, core/srcu.c). */
+/* Immutable; replaced as a whole (SRCU, sync/srcu.c). */
 struct handlers {
     struct srcu_table table;
     uint32_t count;

@@ -364,7 +364,7 @@ void heap_totals(uint64_t *total_bytes, uint64_t *free_bytes);
 
 /*
  * Pages must be reported before they return to the kernel if the program has handlers of memory
- * events (heap_watched), or has patched code in heap_code (filled by core/notice.c).  Such pages
+ * events (heap_watched), or has patched code in heap_code (filled by sync/notice.c).  Such pages
  * are then kept out of use in a list, and the thread that added them gets AFTER_NOTICE.  After its
  * section the thread takes one entry after the other, notifies, and releases it.  Between
  * pending_take and pending_put an entry is in no list.

@@ -5,7 +5,7 @@
  * quarantine shared by all threads.  Small ones (up to RESIDENT_MAX) keep their pages and the fill.
  * The pages of larger ones are released at once, and only the address is kept from reuse, so that a
  * double free finds its record.  If the program must be notified before pages are released, the
- * block is *pending* before it enters the FIFO (core/notice.c).
+ * block is *pending* before it enters the FIFO (sync/notice.c).
  *
  *  first unit | lead: left redzone at its end | requested ......... | right redzone  |  last unit
  *             0                             lead              lead + request

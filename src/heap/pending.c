@@ -3,7 +3,7 @@
  * return to the kernel only after the program was notified.
  *
  * Freed runs of units and freed large blocks are in two lists, linked by the number of their first
- * unit, and nowhere else.  A thread takes an entry, notifies after its section (core/notice.c) and
+ * unit, and nowhere else.  A thread takes an entry, notifies after its section (sync/notice.c) and
  * puts it back: a block into the quarantine, a run into the free runs.
  *
  * A handler is not notified of memory that it frees in its own callback, which would never end, but

@@ -12,7 +12,7 @@
 #include <alloca.h>
 #include <fcntl.h>
 
-#include "core.h"
+#include "init.h"
 
 struct child {
     struct environment env;

@@ -5,7 +5,7 @@
 #ifndef INTERCEPT_H
 #define INTERCEPT_H
 
-#include "core.h"
+#include "init.h"
 
 /* Does the program define its own operators new or delete?  Called by the constructor. */
 void cxx_look_for_replacements(void);

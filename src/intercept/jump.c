@@ -1,7 +1,7 @@
 /*
  * jump.c - longjmp out of a signal handler that interrupted the runtime.
  *
- * core/nonlocal_exit.c has no other way to notice it: the abandoned frames may stay intact below
+ * sync/nonlocal_exit.c has no other way to notice it: the abandoned frames may stay intact below
  * the stack pointer.  The jmp_buf contains the target's stack pointer, mangled as in glibc for
  * x86-64: exclusive or with the guard at %fs:0x30, then rotated by 17 bits.
  */

@@ -4,7 +4,7 @@
 #ifndef FINISH_H
 #define FINISH_H
 
-#include "core.h"
+#include "init.h"
 
 /* Called by the constructor: read the program's own LSan settings. */
 void finish_start(void);

@@ -1,7 +1,7 @@
 /*
- * runtime_options.c - src/core/options.c without the runtime around it.
+ * runtime_options.c - src/init/options.c without the runtime around it.
  *
- * core.h would bring all of the rooms below it, whose names meet those of the launcher's rooms.  So
+ * init.h would bring all of the rooms below it, whose names meet those of the launcher's rooms.  So
  * this file stands in for that door: it shows what the parser needs, with the same members.
  */
 #include "runtime_options.h"
@@ -12,7 +12,7 @@
 #include "../../src/base/base.h"
 #include "../../src/base/text.c"
 
-#define CORE_H
+#define INIT_H
 
 enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
 
@@ -52,7 +52,7 @@ static void redzone_width(uint32_t bytes)
 
 void options_read(struct options *o, const char *text);
 
-#include "../../src/core/options.c"
+#include "../../src/init/options.c"
 
 struct runtime_options runtime_options_read(const char *text)
 {

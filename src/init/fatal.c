@@ -1,0 +1,124 @@
+/*
+ * fatal.c - handlers for signals that end the process by default, and that the program has left at
+ * that default.
+ *
+ * The kernel ends a process without a notice. So for each such signal our own handler is installed,
+ * and sigaction reports SIG_DFL to the program (intercept/signals.c). The handler is reset at
+ * delivery (SA_RESETHAND), and first runs the work of an image's end. Then the signal ends the
+ * process, with the same exit status and core dump as without us. A fault repeats itself; any other
+ * signal is sent again. A second signal in the meantime finds the default.
+ *
+ * No handler is installed in the first process of a pid namespace: signals without a handler do not
+ * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
+ * the handler skips the work.
+ */
+#include "init.h"
+#include "fault.h"
+
+static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,  SIGBUS,  SIGFPE,
+                                SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM,  SIGTERM, SIGXCPU,
+                                SIGXFSZ, SIGIO,   SIGSYS,  SIGPROF, SIGVTALRM};
+
+static _Atomic bool installed;
+static struct os_action program_action[32]; /* by signal: the default, as the program has set it */
+static _Atomic int postponed;               /* the signal */
+static const struct fatal_hooks *hooks;
+
+bool fatal_covers(int signal)
+{
+    for (unsigned i = 0; i < sizeof fatal; i++)
+        if (fatal[i] == signal)
+            return atomic_load_explicit(&installed, memory_order_relaxed);
+    return false;
+}
+
+/* The instruction will fault again when the handler returns. */
+static bool happens_again(int signal, const siginfo_t *info)
+{
+    return info->si_code > 0 &&
+           (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+}
+
+/*
+ * The signal interrupted a section of its own thread, so no state can be used: send it again after
+ * the section. Do this only once: if that section never ends, the next signal ends it.
+ */
+static bool postpone(int signal)
+{
+    struct thread *t = self;
+    if (!t || !thread_is_inside(t) || atomic_exchange(&postponed, signal))
+        return false;
+    fatal_install(signal);
+    t->after |= AFTER_SIGNAL;
+    return true;
+}
+
+void fatal_deliver_postponed(void)
+{
+    os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
+}
+
+/* The run file was truncated by another process: pages past its end raise SIGBUS. */
+static bool is_file_cut(int signal, const siginfo_t *info)
+{
+    return signal == SIGBUS && info->si_code == BUS_ADRERR && run_contains(info->si_addr);
+}
+
+static void on_fatal(int signal, void *info, void *context)
+{
+    if (!happens_again(signal, info) && postpone(signal))
+        return;
+    if (is_file_cut(signal, info)) {
+        hooks->cut();
+    } else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed()) {
+        if ((signal == SIGSEGV || signal == SIGBUS) &&
+            fault_is_of_fill(info, context, pool_knobs.free_fill))
+            image_flag(IMAGE_FAULT_OF_FREED);
+        hooks->killed(context);
+    }
+    if (!happens_again(signal, info))
+        os_signal_thread(os_tid(), signal, NULL); /* blocked until this handler returns */
+}
+
+bool fatal_is_ours(const void *handler)
+{
+    return handler == (const void *)(uintptr_t)&on_fatal;
+}
+
+void fatal_install(int signal)
+{
+    struct os_action before;
+    if (os_action_of(signal, &before) || !os_is_default(&before))
+        return;
+    if (os_take_signal(signal, on_fatal, SA_RESETHAND | SA_ONSTACK | SA_RESTART, &before))
+        return;
+    if (os_is_default(&before))
+        program_action[signal] = before;
+    else if (os_handler_of(&before) != on_fatal)
+        os_restore_action(signal, &before);
+}
+
+const struct os_action *fatal_program_action(int signal)
+{
+    return &program_action[signal];
+}
+
+void fatal_start(const struct fatal_hooks *given)
+{
+    hooks = given;
+    if (os_pid() == 1 || os_sandboxed())
+        return;
+    atomic_store(&installed, true);
+    for (unsigned i = 0; i < sizeof fatal; i++)
+        fatal_install(fatal[i]);
+}
+
+void fatal_withdraw(void)
+{
+    struct os_action before, none = {0};
+    if (!atomic_exchange(&installed, false))
+        return;
+    for (unsigned i = 0; i < sizeof fatal; i++)
+        if (os_action_of(fatal[i], &before) == 0 && os_handler_of(&before) == on_fatal)
+            os_restore_action(fatal[i], &none);
+}

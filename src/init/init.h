@@ -1,0 +1,203 @@
+/*
+ * init.h - the interface of init: options, start-up, environment, threads, the loader, fatal signals,
+ * image end.
+ *
+ * Nothing in this file concerns single blocks. The interfaces of the other rooms
+ * of this floor, which this header includes:
+ *
+ *   section.h      critical sections            costs.h          rtcheck's own cost
+ *   track.h        allocations, stacks          notify.h         notifications to the program
+ *   errors.h       error records                srcu.h           SRCU for callback tables
+ *   annotations.h  leak annotations             next.h           originals of interposed functions
+ *   mapped.h       the mapping table            nonlocal_exit.h  cleanup after longjmp
+ */
+#ifndef INIT_H
+#define INIT_H
+
+#include "costs.h"
+#include "errors.h"
+#include "notify.h"
+#include "annotations.h"
+#include "nonlocal_exit.h"
+#include "mapped.h"
+#include "next.h"
+#include "heap.h"
+#include "section.h"
+#include "track.h"
+#include "srcu.h"
+#include "unwinder.h"
+
+/* ---- options.c ------------------------------------------------------------------------------- */
+
+enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
+
+#define ERROR_LIMIT_MAX 10000u
+
+struct options {
+    enum on_error on_error;
+    int error_exitcode;   /* -1: not set */
+    uint32_t error_limit; /* error sites recorded per image */
+    bool trace_children;
+    bool leaks, leak_check, mel_at_exit; /* leaks are searched for only if all three are set */
+    bool strict_interior;
+    bool witness;
+    bool keep;
+    bool heap_in_file;
+    bool all_events; /* events=all: dispatch every system call */
+    uint64_t heap_bytes;
+    uint32_t cost_every; /* one of so many operations is timed; 0: none */
+    uint32_t frames;     /* per stack, at most RTC_STACK_FRAMES; 0: no stacks */
+    char pool_dir[256];
+};
+
+/*
+ * Parse key=value:key=value (blanks also separate) into *o and pool_knobs. Unknown keys and bad
+ * values are ignored: the launcher or the reporter diagnoses them.
+ */
+void options_read(struct options *o, const char *text);
+
+/* ---- start.c --------------------------------------------------------------------------------- */
+
+/* Constant after start-up. */
+struct runtime {
+    struct options options;
+    bool by_launcher;
+    bool no_check_at_end; /* the program requested no leak scan at its end */
+    /* entries for the environment of the next image; "": none */
+    char preload[1024];  /* our library's path */
+    char run_file[1024]; /* RTCHECK_RUN_FILE=... for the next image */
+};
+
+extern HIDDEN struct runtime rt;
+
+/* Are leak scans enabled? The program can disable only the scan at its end. */
+ALWAYS_INLINE bool wants_leaks(void)
+{
+    return rt.options.leaks && rt.options.leak_check && rt.options.mel_at_exit;
+}
+
+ALWAYS_INLINE bool wants_leaks_at_end(void)
+{
+    return wants_leaks() && !rt.no_check_at_end;
+}
+
+/*
+ * Start the runtime, at the first call of any of its functions. false: not yet possible (no
+ * environment, or start-up is in progress). The caller then uses bootstrap memory.
+ */
+bool core_start(void);
+/* From our constructor: libc is initialized, no other threads exist. */
+void core_constructed(char **envp);
+bool core_is_started(void);
+
+/* ---- environment.c --------------------------------------------------------------------------- */
+
+/* If a launcher set our entries, save them and remove them from envp. */
+void environment_take(char **envp);
+
+/* The environment of the program's next image, and the entries in it that concern us. */
+struct environment {
+    char *const *given; /* NULL: it has no entries */
+    size_t count;
+    const char *preload; /* the value of LD_PRELOAD, NULL: none */
+    size_t preload_bytes;
+    const char *runtime_word; /* the word in it that names our library; NULL: none */
+    size_t runtime_bytes;
+    bool readable; /* false: exec fails with these entries, and must be given them unchanged */
+};
+
+/* The next four functions are signal-safe, use no memory or locks, and work in vfork children. */
+void environment_read(struct environment *e, char *const *envp);
+/* Bytes of `room` that the next two functions need. e must be readable. */
+size_t environment_room(const struct environment *e);
+/* Build in `room` the entries with ours added. */
+char *const *environment_with_runtime(const struct environment *e, void *room);
+/*
+ * Build in `room` the entries without our library, which must be in e (e->runtime_word). Other
+ * libraries stay in LD_PRELOAD.
+ */
+char *const *environment_without_runtime(const struct environment *e, void *room);
+
+/* ---- thread.c -------------------------------------------------------------------------------- */
+
+void thread_keys_ready(void); /* from the constructor */
+struct thread *thread_register(void);
+/*
+ * Set the function that each registered thread calls near its end, outside of sections. Call once,
+ * from the constructor.
+ */
+void thread_on_exit(void (*hook)(void));
+
+/* ---- loader.c -------------------------------------------------------------------------------- */
+
+struct loader_range {
+    uintptr_t start;
+    uint64_t bytes;
+};
+
+extern HIDDEN struct loader_range loader_range; /* the loader's own code; constant after start-up */
+
+void loader_start(void);       /* at first use */
+void loader_constructed(void); /* from the constructor: libc is usable */
+/* The program's dynamic section (ElfW(Dyn)) and its load bias; NULL: it has none. */
+const void *loader_dynamic(uintptr_t *bias);
+/* Find the object that contains an address. Signal-safe. */
+bool loader_find(uintptr_t pc, struct object *out);
+
+/* Look up an object's symbol in its dynamic table; 0: not found. The object must stay loaded. */
+uintptr_t loader_symbol(const struct object *o, const char *name);
+
+ALWAYS_INLINE bool loader_called(const struct entry *at)
+{
+    return at->pc - loader_range.start < loader_range.bytes;
+}
+
+/*
+ * Calls of the loader, which map or unmap objects. Inside a section, before the stack of the call
+ * is taken.
+ */
+void loader_allocates(void);
+void loader_frees(const void *p);
+
+/* ---- fatal.c: signals that end the process by default ---------------------------------------- */
+
+struct fatal_hooks {
+    void (*killed)(const void *context); /* a signal came; the ucontext that it interrupted */
+    void (*cut)(void);                   /* a SIGBUS of ours came: the run file was truncated */
+};
+void fatal_start(const struct fatal_hooks *given); /* from the constructor */
+void fatal_withdraw(void);                         /* before the program enters a sandbox */
+/*
+ * Signal-safe, all three. Does our handler replace this signal's default? Is this handler ours?
+ * Install ours.
+ */
+bool fatal_covers(int signal);
+bool fatal_is_ours(const void *handler);
+void fatal_install(int signal);
+/* After the section that a fatal signal interrupted: send that signal again. */
+void fatal_deliver_postponed(void);
+/*
+ * The default action that our handler replaces, with the flags and the mask that the program set.
+ */
+const struct os_action *fatal_program_action(int signal);
+
+/* ---- hooks into leave (finish.c), set by the composition root -------------------------------- */
+
+/* A call of the exec family. */
+struct exec_call {
+    const void *given[3];    /* file, arguments and environment; NULL: not passed by address */
+    const char *const *list; /* variadic arguments, copied to an array of ours; else NULL */
+    size_t list_count;
+};
+
+struct core_hooks {
+    int (*finish)(enum image_end how, int status); /* returns the status to end with */
+    /* Call before an exec. true: call exec_failed if the exec fails. */
+    bool (*prepare_exec)(const struct exec_call *call);
+    void (*exec_failed)(void);
+};
+
+/* A constant of the composition root, so it is valid before any constructor runs. */
+extern HIDDEN const struct core_hooks core_hooks;
+
+#endif

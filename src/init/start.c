@@ -1,0 +1,161 @@
+/*
+ * start.c - start-up at the first use. The first caller (the loader, a library's constructor, or
+ * our own) initializes everything, without a call into libc. Parts that need libc wait for our
+ * constructor.
+ *
+ * No failure here harms the program. Without a run file the records are private memory. Without an
+ * environment, calls get bootstrap memory until there is one.
+ */
+#include "init.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+struct runtime rt = {.options = {.trace_children = true,
+                                 .leaks = true,
+                                 .leak_check = true,
+                                 .mel_at_exit = true,
+                                 .heap_bytes = 256ull << 20,
+                                 .frames = RTC_STACK_FRAMES,
+                                 .cost_every = 1000,
+                                 .error_limit = 1000,
+                                 .error_exitcode = -1}};
+
+enum { NOT_STARTED, STARTING, STARTED };
+static _Atomic uint32_t state;
+
+bool core_is_started(void)
+{
+    return atomic_load_explicit(&state, memory_order_acquire) == STARTED;
+}
+
+static const char *variable(char *const *envp, const char *prefix)
+{
+    for (; *envp; envp++)
+        if (text_starts(*envp, prefix))
+            return *envp + text_length(prefix);
+    return NULL;
+}
+
+static int start_run(char *const *envp)
+{
+    const char *run = variable(envp, "RTCHECK_RUN_FILE=");
+    const char *options = variable(envp, "RTCHECK_OPTIONS=");
+    if (!run && options)
+        options_read(&rt.options, options);
+    struct run_request request = {
+        .env = run,
+        .pool_dir = rt.options.pool_dir,
+        .envp = envp,
+        .options = options,
+        .has_heap = rt.options.heap_in_file,
+        .heap_bytes = rt.options.heap_bytes,
+    };
+    int err = run_start(&request);
+    if (!err && run)
+        options_read(&rt.options, run_header()->options);
+    return err;
+}
+
+static void after_fork(bool fresh)
+{
+    unwind_after_fork(fresh);
+    errors_after_fork();
+    annotations_after_fork();
+    mapped_after_fork();
+    dispatched_after_fork();
+    marks_after_fork();
+    costs_after_fork();
+}
+
+/* Only the first image of a run can have its heap in the file, which holds one heap. */
+static bool may_use_file_heap(void)
+{
+    uint32_t expected = 0;
+    return rt.options.heap_in_file && run_header() && run_header()->heap_bytes &&
+           atomic_compare_exchange_strong(&run_header()->heap_taken, &expected, os_pid());
+}
+
+static void start(char **envp)
+{
+    os_start(envp);
+    if (start_run(envp))
+        os_mark_missing(OS_RUN_FILE);
+    struct heap_setup setup = {.in_file = may_use_file_heap()};
+    setup.file_bytes = setup.in_file ? run_header()->heap_bytes : 0;
+    int err = heap_start(&setup);
+    if (err && setup.in_file) {
+        run_header()->heap_error = (uint32_t)-err;
+        setup.in_file = false;
+        heap_start(&setup);
+    }
+    struct image_request request = {
+        .frames = rt.options.frames,
+        .checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED) |
+                  (wants_leaks() ? CHECK_LEAKS : 0) |
+                  (wants_leaks() && rt.options.witness ? CHECK_POST_MORTEM : 0),
+        .error_limit = rt.options.error_limit,
+        .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
+        .first_thread = 1,
+        .flags = (setup.in_file ? IMAGE_HEAP_IN_FILE : 0) |
+                 (run_header() && run_header()->mode == RUN_BY_HAND ? IMAGE_BY_HAND : 0) |
+                 (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0),
+    };
+    image_start(&request);
+    costs_start();
+    errors_start();
+    fork_start(after_fork);
+    freed_pattern_start();
+    slab_start();
+    large_start();
+    loader_start();
+    stack_start();
+    image_note_losses();
+    environment_take(envp);
+}
+
+COLD bool core_start(void)
+{
+    if (core_is_started())
+        return true;
+    uint32_t not_yet = NOT_STARTED;
+    if (!environ || !atomic_compare_exchange_strong(&state, &not_yet, STARTING))
+        return false;
+    struct cost_part since = cost_part_begin();
+    start(environ);
+    cost_part_end(COST_START, since);
+    atomic_store_explicit(&state, STARTED, memory_order_release);
+    return true;
+}
+
+/*
+ * Is the malloc that the program calls ours? The test is a call: in a program that is not
+ * position-independent, the symbol's address may be a stub that leads to ours.
+ */
+static void test_control(void)
+{
+    void *(*allocate)(size_t);
+    void (*release)(void *);
+    void *f = dlsym(RTLD_DEFAULT, "malloc"), *g = dlsym(RTLD_DEFAULT, "free");
+    memcpy(&allocate, &f, sizeof allocate);
+    memcpy(&release, &g, sizeof release);
+    void *block = f ? allocate(1) : NULL;
+    bool ours = block && pool_find(block).verdict == PTR_START;
+    if (g)
+        release(block);
+    image_flag(ours ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);
+}
+
+void core_constructed(char **envp)
+{
+    if (!environ)
+        environ = envp;
+    if (!core_start())
+        return;
+    next_resolve();
+    thread_keys_ready();
+    loader_constructed();
+    image_note_losses();
+    test_control();
+}

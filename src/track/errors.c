@@ -1,0 +1,543 @@
+/*
+ * errors.c - error records in the run file: one for each error site and kind, with a count.
+ *
+ * Code that detects an error (a double free, a bad write; free.c, resize.c, the pool) calls one of
+ * the functions here. Each adds an error_record, or increments the count of an existing one. The
+ * site of an error is the stack of the call. For damaged memory the writer is not known, so the
+ * site is the stack that allocated the block. The reporter formats the messages.
+ *
+ * All functions are cold, and are called inside a critical section unless errors.h states
+ * otherwise. errors.lock (RANK_ERRORS) protects the list and its index.
+ */
+#include "init.h"
+#include "mutant.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNKS_MAX (ERROR_LIMIT_MAX / ERROR_CHUNK + 1)
+#define INDEX_SLOTS 32768u /* a power of two, at least twice ERROR_LIMIT_MAX */
+
+static struct {
+    struct lock lock;
+    struct segment *chunk[CHUNKS_MAX];
+    uint32_t count;
+    uint16_t index[INDEX_SLOTS]; /* number of the record + 1, by hash of its key; 0: free */
+    _Atomic uint64_t no_memory;  /* failed allocations */
+} errors = {.lock = LOCK_INIT(RANK_ERRORS)};
+
+static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX,
+              "there is always a free one");
+
+/* ---- error sites ----------------------------------------------------------------------------- */
+
+static uint32_t site_of(const struct error_record *e)
+{
+    return e->damage ? e->alloc_stack : e->stack;
+}
+
+static bool is_same(const struct error_record *a, const struct error_record *b)
+{
+    return atomic_load_explicit(&a->kind, memory_order_relaxed) ==
+               atomic_load_explicit(&b->kind, memory_order_relaxed) &&
+           site_of(a) == site_of(b) && a->damage == b->damage &&
+           (a->damage || a->entry == b->entry);
+}
+
+static struct error_record *record_at(uint32_t record_index)
+{
+    return (struct error_record *)segment_items(errors.chunk[record_index / ERROR_CHUNK]) +
+           record_index % ERROR_CHUNK;
+}
+
+/* Find the index slot of the record of the same site and kind, or the free slot for it. */
+static uint16_t *slot_of(const struct error_record *e)
+{
+    uint64_t key = (uint64_t)site_of(e) << 16 | (uint64_t)e->damage << 12 |
+                   atomic_load_explicit(&e->kind, memory_order_relaxed);
+    uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
+    for (;; i++) {
+        uint16_t *slot = &errors.index[i % INDEX_SLOTS];
+        if (!*slot || is_same(record_at(*slot - 1u), e))
+            return slot;
+    }
+}
+
+/* Take room for one more record; NULL: none. */
+static struct error_record *record_take(void)
+{
+    uint32_t n = errors.count;
+    if (n >= rt.options.error_limit)
+        return NULL;
+    struct segment **chunk = &errors.chunk[n / ERROR_CHUNK];
+    if (!*chunk) {
+        *chunk =
+            segment_take(SEGMENT_ERRORS, ERROR_CHUNK, sizeof(struct error_record), n / ERROR_CHUNK);
+        if (!*chunk)
+            return NULL;
+        segment_publish(*chunk);
+    }
+    return record_at(n);
+}
+
+static void record_publish(struct error_record *to, struct error_record *from)
+{
+    enum error_kind kind = atomic_load_explicit(&from->kind, memory_order_relaxed);
+    atomic_store_explicit(&from->kind, ERROR_NONE, memory_order_relaxed);
+    memcpy((void *)to, (void *)from, sizeof *to);
+    atomic_store_explicit(&to->kind, kind, memory_order_release); /* publishes the whole record */
+    struct segment *s = errors.chunk[errors.count / ERROR_CHUNK];
+    atomic_store_explicit(&s->count, errors.count % ERROR_CHUNK + 1, memory_order_release);
+    errors.count++;
+    if (run_header() && !run_contains(s))
+        atomic_fetch_add_explicit(&image()->errors_unwritten, 1, memory_order_relaxed);
+}
+
+/* Increment the count of a known site; false: the site is new. */
+static bool count_one(const struct error_record *e)
+{
+    lock_take(&errors.lock);
+    uint16_t *slot = slot_of(e);
+    bool known = *slot;
+    if (known)
+        atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
+    lock_drop(&errors.lock);
+    return known;
+}
+
+static bool add(struct error_record *e)
+{
+    bool added = false;
+    lock_take(&errors.lock);
+    uint16_t *slot = slot_of(e);
+    if (*slot) { /* another thread was faster */
+        atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
+    } else {
+        struct error_record *to = record_take();
+        if (to) {
+            record_publish(to, e);
+            *slot = (uint16_t)errors.count;
+        } else {
+            image_count(&image()->errors_unrecorded);
+        }
+        added = to != NULL;
+    }
+    lock_drop(&errors.lock);
+    return added;
+}
+
+void errors_after_fork(void)
+{
+    lock_reset(&errors.lock);
+    memset(errors.index, 0, errors.count ? sizeof errors.index : 0);
+    memset(errors.chunk, 0, sizeof errors.chunk);
+    errors.count = 0;
+    atomic_store(&errors.no_memory, 0);
+}
+
+/* ---- fields that all errors have ------------------------------------------------------------- */
+
+static struct error_record draft(const struct error_call *call, enum error_kind kind)
+{
+    if (call->t)
+        call->t->keep_record = true;
+    return (struct error_record){.kind = kind,
+                                 .entry = op_entry(call->op),
+                                 .count = 1,
+                                 .stack = call->stack,
+                                 .thread = call->t ? call->t->number : 0};
+}
+
+static void describe_block(struct error_record *e, const void *block, uint64_t request,
+                           uint64_t word, uint64_t stacks)
+{
+    bool freed = word_state(word) != BLOCK_LIVE;
+    e->block = (uintptr_t)block;
+    e->block_bytes = request;
+    e->block_state = word_state(word);
+    e->block_family = word_family(word);
+    e->block_align = align_of_code(word_align(word));
+    e->block_thread = word_thread(word);
+    e->alloc_stack = (uint32_t)(stacks >> 32);
+    e->free_stack = freed ? (uint32_t)stacks : 0;
+}
+
+static bool is_unknown(enum error_kind kind)
+{
+    return (MUTANT(NO_DUF) && kind == ERROR_DUF) || (MUTANT(NO_MAF) && kind == ERROR_MAF) ||
+           (MUTANT(NO_BAF) && kind == ERROR_BAF) || (MUTANT(NO_OOM) && kind == ERROR_OOM);
+}
+
+static void record(const struct error_call *call, struct error_record *e)
+{
+    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* add clears it */
+    bool is_problem = error_class(kind) == FINDING_PROBLEM;
+    if (is_unknown(kind))
+        return;
+    e->time_ns = os_wall_clock_ns();
+    if (call->t && !call->t->is_fallback && is_problem)
+        os_thread_name(call->t->record->name);
+    if (!add(e))
+        return;
+    if (run_header())
+        atomic_fetch_add_explicit(&run_header()->error_sites, 1, memory_order_relaxed);
+    run_ring();
+    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && is_problem)
+        call->t->after |= AFTER_ERROR;
+}
+
+/* ---- frees ----------------------------------------------------------------------------------- */
+
+/* Describe the block of the slot or units that p points into. false: no block was ever there. */
+static bool describe_found(struct error_record *e, const struct found *f, const void *p,
+                           uint32_t write_epoch)
+{
+    uint64_t word, stacks;
+    if ((f->verdict != PTR_START && f->verdict != PTR_INSIDE) || slab_is_unrecorded(f))
+        return false;
+    const struct block_record *b = pool_look(f, write_epoch);
+    for (unsigned tries = 0; !block_read(b, &word, &stacks) && tries < 100; tries++)
+        ;
+    if (word_state(word) == BLOCK_NEVER)
+        return false;
+    describe_block(e, (const char *)p - f->offset, pool_request(f, b, word), word, stacks);
+    return true;
+}
+
+static void notify_free(const struct error_call *call, const void *p, enum error_kind kind)
+{
+    if (notify_defer(call->t, NOTIFY_BAD_FREE))
+        call->t->pending_notifications.bad_free =
+            (struct notify_bad_free){(uintptr_t)p, kind, call->stack};
+}
+
+/*
+ * Draft the error of a p that is not the start of a live block. true: *e describes the block that p
+ * belongs to.
+ */
+static bool draft_pointer(struct error_record *e, const struct error_call *call, const void *p,
+                          const struct found *f)
+{
+    *e = draft(call, ERROR_BAF);
+    e->address = (uintptr_t)p;
+    bool block = describe_found(e, f, p, call->write_epoch);
+    if (block)
+        e->kind = f->verdict == PTR_INSIDE ? ERROR_MAF : ERROR_DUF;
+    if (e->kind == ERROR_DUF && e->block_state != BLOCK_FREED)
+        e->block_state = BLOCK_FREE; /* the record may be a later block's by now */
+    return block;
+}
+
+static bool note_query(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e;
+    bool block = draft_pointer(&e, call, p, f);
+    if (f->verdict == PTR_FOREIGN && region_is_libcs(p))
+        return true;
+    if (count_one(&e))
+        return false;
+    if (!block)
+        region_of((uintptr_t)p, &e);
+    record(call, &e);
+    return false;
+}
+
+static bool note_free(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e;
+    bool block = draft_pointer(&e, call, p, f);
+    bool libcs = f->verdict == PTR_FOREIGN && region_is_libcs(p);
+    if (libcs)
+        e.kind = ERROR_FOREIGN;
+    static const uint8_t counter[ERROR_KIND_COUNT] = {[ERROR_BAF] = BAD_FREE_BAD,
+                                                      [ERROR_DUF] = BAD_FREE_DUPLICATE,
+                                                      [ERROR_MAF] = BAD_FREE_MISALIGNED,
+                                                      [ERROR_FOREIGN] = BAD_FREE_FOREIGN};
+    image_count(&image()->bad_frees[counter[e.kind]]);
+    if (!libcs)
+        notify_free(call, p, e.kind);
+    if (count_one(&e))
+        return libcs;
+    if (libcs)
+        e.region = REGION_LIBC;
+    else if (!block)
+        region_of((uintptr_t)p, &e);
+    record(call, &e);
+    return libcs;
+}
+
+static void note_client_block(const struct error_call *call, const void *p, enum verdict verdict,
+                              const struct client_block *n)
+{
+    static const enum error_kind kinds[] = {
+        [PTR_FOREIGN] = ERROR_BAF, [PTR_START] = ERROR_DUF, [PTR_INSIDE] = ERROR_MAF};
+    static const uint8_t counter[] = {[PTR_FOREIGN] = BAD_FREE_BAD,
+                                      [PTR_START] = BAD_FREE_DUPLICATE,
+                                      [PTR_INSIDE] = BAD_FREE_MISALIGNED};
+    struct error_record e = draft(call, kinds[verdict]);
+    image_count(&image()->bad_frees[counter[verdict]]);
+    notify_free(call, p, kinds[verdict]);
+    if (count_one(&e))
+        return;
+    e.address = (uintptr_t)p;
+    if (verdict == PTR_FOREIGN)
+        region_of((uintptr_t)p, &e);
+    else
+        describe_block(&e, (const void *)(uintptr_t)client_block_start(n), n->bytes,
+                       atomic_load_explicit(&n->block.word, memory_order_relaxed),
+                       atomic_load_explicit(&n->block.stacks, memory_order_relaxed));
+    record(call, &e);
+}
+
+static void note_mismatch(const struct error_call *call, const void *p, const struct found *f,
+                          uint64_t was, const struct given_shape *given)
+{
+    struct error_record e = draft(call, ERROR_MIS);
+    uint64_t now, stacks = 0;
+    const struct block_record *b = pool_look(f, call->write_epoch);
+    notify_free(call, p, ERROR_MIS);
+    if (count_one(&e))
+        return;
+    block_read(b, &now, &stacks);
+    e.address = (uintptr_t)p;
+    describe_block(&e, p, pool_request(f, b, was), was, stacks);
+    e.bytes = given->size == SIZE_NOT_GIVEN ? 0 : given->size;
+    e.align = given->align;
+    record(call, &e);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void note_damage(const struct error_call *call, const struct damage *d)
+{
+    struct error_record e = draft(call, ERROR_WUA);
+    describe_block(&e, d->block, d->request, d->word, d->stacks);
+    e.damage = d->where;
+    if (count_one(&e))
+        return;
+    e.address = (uintptr_t)d->first;
+    e.bytes = d->bytes;
+    e.found_bytes = d->bytes < ERROR_BYTES_FOUND ? (uint32_t)d->bytes : ERROR_BYTES_FOUND;
+    memcpy(e.found, d->found, e.found_bytes);
+    record(call, &e);
+}
+
+/* ---- arguments that libraries treat differently ---------------------------------------------- */
+
+static void note_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct error_record e = draft(call, ERROR_RZE);
+    if (count_one(&e))
+        return;
+    e.address = (uintptr_t)p;
+    describe_found(&e, f, p, call->write_epoch);
+    record(call, &e);
+}
+
+static void note_alignment(const struct error_call *call, uint64_t align)
+{
+    struct error_record e = draft(call, ERROR_BAL);
+    e.align = align;
+    if (!count_one(&e))
+        record(call, &e);
+}
+
+/* ---- failed allocations ---------------------------------------------------------------------- */
+
+static void note_no_memory(const struct error_call *call, uint64_t bytes)
+{
+    struct error_record e = draft(call, ERROR_OOM);
+    e.bytes = bytes;
+    atomic_fetch_add_explicit(&errors.no_memory, 1, memory_order_relaxed);
+    if (!count_one(&e))
+        record(call, &e);
+}
+
+uint64_t errors_no_memory(void)
+{
+    return atomic_load_explicit(&errors.no_memory, memory_order_relaxed);
+}
+
+/* ---- invalid unmaps -------------------------------------------------------------------------- */
+
+static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
+                       const struct found *f, const struct error_record *region)
+{
+    struct error_record e = draft(call, ERROR_BUM);
+    if (count_one(&e))
+        return;
+    e.address = start;
+    e.bytes = bytes;
+    e.region = region->region;
+    e.region_thread = region->region_thread;
+    e.region_start = region->region_start;
+    e.region_end = region->region_end;
+    if (f)
+        describe_found(&e, f, (const void *)start, call->write_epoch);
+    record(call, &e);
+}
+
+/* ---- entry points: all records are made on the helper stack, which is large enough ----------- */
+
+struct noting {
+    enum {
+        NOTE_FREE,
+        NOTE_QUERY,
+        NOTE_CLIENT_BLOCK,
+        NOTE_MISMATCH,
+        NOTE_DAMAGE,
+        NOTE_REALLOC_ZERO,
+        NOTE_ALIGNMENT,
+        NOTE_NO_MEMORY,
+        NOTE_UNMAP
+    } what;
+    const struct error_call *call;
+    const void *about; /* the call's pointer, or the damage */
+    const struct found *f;
+    uint64_t a;
+    const void *more;
+    bool libcs;
+};
+
+static void note_on_helper(void *about)
+{
+    struct noting *n = about;
+    switch (n->what) {
+    case NOTE_FREE:
+        n->libcs = note_free(n->call, n->about, n->f);
+        break;
+    case NOTE_QUERY:
+        n->libcs = note_query(n->call, n->about, n->f);
+        break;
+    case NOTE_REALLOC_ZERO:
+        note_realloc_zero(n->call, n->about, n->f);
+        break;
+    case NOTE_ALIGNMENT:
+        note_alignment(n->call, n->a);
+        break;
+    case NOTE_CLIENT_BLOCK:
+        note_client_block(n->call, n->about, (enum verdict)n->a, n->more);
+        break;
+    case NOTE_MISMATCH:
+        note_mismatch(n->call, n->about, n->f, n->a, n->more);
+        break;
+    case NOTE_DAMAGE:
+        note_damage(n->call, n->about);
+        break;
+    case NOTE_NO_MEMORY:
+        note_no_memory(n->call, n->a);
+        break;
+    case NOTE_UNMAP:
+        note_unmap(n->call, (uintptr_t)n->about, n->a, n->f, n->more);
+        break;
+    }
+}
+
+bool error_free(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct noting n = {NOTE_FREE, call, p, .f = f};
+    helper_call(note_on_helper, &n);
+    return n.libcs;
+}
+
+bool error_query(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct noting n = {NOTE_QUERY, call, p, .f = f};
+    helper_call(note_on_helper, &n);
+    return n.libcs;
+}
+
+void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
+{
+    struct noting n = {NOTE_REALLOC_ZERO, call, p, .f = f};
+    helper_call(note_on_helper, &n);
+}
+
+void error_alignment(const struct error_call *call, uint64_t align)
+{
+    struct noting n = {NOTE_ALIGNMENT, call, NULL, .a = align};
+    helper_call(note_on_helper, &n);
+}
+
+void error_client_block(const struct error_call *call, const void *p, enum verdict verdict,
+                        const struct client_block *is)
+{
+    struct noting n = {NOTE_CLIENT_BLOCK, call, p, .a = verdict, .more = is};
+    helper_call(note_on_helper, &n);
+}
+
+void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
+                    uint64_t was, const struct given_shape *given)
+{
+    struct noting n = {NOTE_MISMATCH, call, p, .f = f, .a = was, .more = given};
+    helper_call(note_on_helper, &n);
+}
+
+void error_damage(const struct error_call *call, const struct damage *d)
+{
+    struct noting n = {NOTE_DAMAGE, call, d, .f = NULL};
+    helper_call(note_on_helper, &n);
+}
+
+void error_no_memory(const struct error_call *call, uint64_t bytes)
+{
+    struct noting n = {NOTE_NO_MEMORY, call, NULL, .a = bytes};
+    helper_call(note_on_helper, &n);
+}
+
+void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
+                 const struct found *f, const struct error_record *region)
+{
+    struct noting n = {NOTE_UNMAP, call, (const void *)start, .f = f, .a = bytes, .more = region};
+    helper_call(note_on_helper, &n);
+}
+
+/* ---- --on-error ------------------------------------------------------------------------------ */
+
+/* Call outside of all sections: signal handlers of the program may run. */
+void errors_act(void)
+{
+    switch (rt.options.on_error) {
+    case ON_ERROR_STOP:
+        os_signal_self(SIGSTOP);
+        break;
+    case ON_ERROR_ABORT:
+        abort();
+    case ON_ERROR_DEBUGGER:
+        os_signal_self(os_is_traced() ? SIGTRAP : SIGSTOP);
+        break;
+    case ON_ERROR_CONTINUE:
+        break;
+    }
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------- */
+
+static void swept(const struct damage *d)
+{
+    struct error_call call = {.t = self, .op = OP(EXIT, MALLOC)};
+    error_damage(&call, d);
+}
+
+void errors_sweep(void)
+{
+    struct sweep sweep = {0};
+    struct section s;
+    bool more = !MUTANT(NO_SWEEP);
+    while (more && section_begin(&s)) { /* a section for each step: a fork waits for sections */
+        more = sweep_next(&sweep, s.write_epoch, swept);
+        section_end(&s);
+    }
+}
+
+static void evicted(const struct damage *d)
+{
+    struct error_call call = {.t = self, .op = OP(EVICTION, MALLOC)};
+    error_damage(&call, d);
+}
+
+void errors_start(void)
+{
+    quarantine_set_reporter(evicted);
+}

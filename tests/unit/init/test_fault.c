@@ -1,0 +1,113 @@
+/*
+ * test_fault.c - registers of an instruction's memory operand, and values that are pointers read
+ * from freed memory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "init.h"
+#include "fault.h"
+
+#include <cmocka.h>
+
+#define NO NO_REGISTER
+
+/* Assembled from the code in the comment. */
+static const struct {
+    const char *code;
+    size_t room;
+    struct operand is;
+} cases[] = {
+    {"\x48\x8b\x00", 3, {.base = 0, .index = NO, .memory = true}},                       /* mov (%rax),%rax */
+    {"\x49\x8b\x4c\x24\x08", 5, {8, .base = 12, .index = NO, .memory = true}},           /* mov 8(%r12),%rcx */
+    {"\x49\x8b\x4d\xf8", 4, {(uint32_t)-8, .base = 13, .index = NO, .memory = true}},    /* mov -8(%r13),%rcx */
+    {"\x4a\x8b\x84\xf8\x00\x01\x00\x00", 8, {256, .base = 0, .index = 15, .scale = 3, .memory = true}},
+    {"\x8b\x04\x25\x10\x00\x00\x00", 7, {16, .base = NO, .index = NO, .memory = true}},  /* mov 0x10,%eax */
+    {"\x8b\x05\x10\x00\x00\x00", 6, {16, .base = NO, .index = NO, .memory = true, .by_pc = true}},
+    {"\x8b\x04\x8d\x00\x00\x00\x00", 7, {0, .base = NO, .index = 1, .scale = 2, .memory = true}},
+    {"\x64\xf0\x48\x0f\xb1\x13", 6, {.base = 3, .index = NO, .memory = true}},           /* lock cmpxchg %rdx,%fs:(%rbx) */
+    {"\xc6\x46\x03\x07", 4, {3, .base = 6, .index = NO, .memory = true}},                /* movb $7,3(%rsi) */
+    {"\xf3\x0f\x6f\x06", 4, {.base = 6, .index = NO, .memory = true}},                   /* movdqu (%rsi),%xmm0 */
+    {"\x66\x0f\x38\x00\x07", 5, {.base = 7, .index = NO, .memory = true}},               /* pshufb (%rdi),%xmm0 */
+    {"\xc5\xfe\x6f\x06", 4, {.base = 6, .index = NO, .memory = true}},                   /* vmovdqu (%rsi),%ymm0 */
+    {"\xc4\xc1\x7d\x74\x04\x24", 6, {.base = 12, .index = NO, .memory = true}},          /* vpcmpeqb (%r12),%ymm0,%ymm0 */
+    {"\x62\xb1\x7c\x28\x28\x04\x07", 7, {.base = 7, .index = 8, .memory = true}},        /* vmovaps (%rdi,%r8),%ymm16 */
+    {"\xff\x50\x18", 3, {24, .base = 0, .index = NO, .memory = true, .branch = true}},   /* call *24(%rax) */
+    {"\x41\xff\xe3", 3, {.base = 11, .index = NO, .branch = true}},                      /* jmp *%r11 */
+    {"\xf3\x48\xa5", 3, {.base = NO, .index = NO, .implied = 1 << 6 | 1 << 7}},          /* rep movsq */
+    {"\xd7", 1, {.base = NO, .index = NO, .implied = 1 << 3}},                           /* xlat */
+    {"\x48\x89\xc3", 3, {.base = NO, .index = NO}},                                      /* mov %rax,%rbx */
+    {"\xf4", 1, {.base = NO, .index = NO}},                                              /* hlt */
+    {"\x0f\x0b", 2, {.base = NO, .index = NO}},                                          /* ud2 */
+    {"\xe8\x00\x00\x00\x00", 5, {.base = NO, .index = NO}},                              /* call */
+};
+
+static void test_operands(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct operand o = operand_of((const uint8_t *)cases[i].code, cases[i].room), is = cases[i].is;
+        print_message("%zu\n", i);
+        assert_int_equal(o.base, is.base);
+        assert_int_equal(o.index, is.index);
+        assert_int_equal(o.implied, is.implied);
+        assert_int_equal(o.memory, is.memory);
+        assert_int_equal(o.by_pc, is.by_pc);
+        assert_int_equal(o.branch, is.branch);
+        assert_int_equal(o.scale, is.scale);
+        assert_int_equal(o.displacement, is.displacement);
+    }
+}
+
+/* Every truncated prefix of each instruction, at the end of readable memory. */
+static void test_cut(void **state)
+{
+    (void)state;
+    uint8_t *end = (uint8_t *)mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +
+                   PAGE_BYTES;
+    assert_int_equal(mprotect(end, PAGE_BYTES, PROT_NONE), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t room = 0; room < cases[i].room; room++) {
+            memcpy(end - room, cases[i].code, room);
+            assert_true(operand_of(end - room, room).bytes <= room);
+        }
+    static uint8_t prefixes[64];
+    memset(prefixes, 0x66, sizeof prefixes);
+    assert_true(operand_of(prefixes, sizeof prefixes).bytes <= 15);
+}
+
+static void test_fill(void **state)
+{
+    static const struct {
+        uint64_t value;
+        int fill;
+        bool has;
+    } values[] = {
+        {0xfdfdfdfdfdfdfdfd, 0xfd, true},  {0xfdfdfdfdfdfdfdfd + 65535, 0xfd, true}, {0xfdfdfdfdfdfdfdfd - 4096, 0xfd, true},
+        {0xfdfdfdfdfdfdfdfd + 65536, 0xfd, false}, {0xfdfdfdfdfdfdfdfd - 4097, 0xfd, false},
+        {0xfdfdfdfdfdfd, 0xfd, true},      {0xfffffdfdfdfdfdfd, 0xfd, true},         {0x1234fdfdfdfdfdfd, 0xfd, false},
+        {0xfdfdfdfd, 0xfd, true},          {0x5afdfdfdfd, 0xfd, false},              {0x5a5a5a5a5a5a, 0x5a, true},
+        {0x5a5a5a5a5a5a5a5a, 0xfd, false}, {0, 0, false},                            {0, 0xfd, false},
+        {UINT64_MAX, 0xff, true},          {UINT64_MAX - 11, 0xff, false},           {23, 0xff, false},
+        {UINT32_MAX, 0xff, false},         {0xfdfdfdfdfdfdfdfd, -1, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        print_message("%zu\n", i);
+        assert_int_equal(fault_has_fill(values[i].value, values[i].fill), values[i].has);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_fill),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
