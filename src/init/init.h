@@ -181,7 +181,7 @@ void fatal_deliver_postponed(void);
  */
 const struct os_action *fatal_program_action(int signal);
 
-/* ---- hooks into leave (finish.c), set by the composition root -------------------------------- */
+/* ---- hooks into exit (finish.c), set by the composition root --------------------------------- */
 
 /* A call of the exec family. */
 struct exec_call {

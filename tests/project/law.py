@@ -39,8 +39,9 @@ SEES = {
     "src/intercept": ["shadow"] + FLOORS,
     "src/events": ["shadow"] + FLOORS,
     "src/counters": ["shadow"] + FLOORS,
-    "src/leave": ["shadow"] + FLOORS,
-    "src": ["shadow", "src/intercept", "src/events", "src/counters", "src/leave"] + FLOORS,
+    "src/leakcheck": ["shadow", "src/exit"] + FLOORS,
+    "src/exit": ["shadow", "src/leakcheck"] + FLOORS,
+    "src": ["shadow", "src/intercept", "src/events", "src/counters", "src/leakcheck", "src/exit"] + FLOORS,
     "report": ["shadow"],
     "tools": ["shadow", "report"],
 }
@@ -79,7 +80,7 @@ def on_path(command, names):
 
 
 def check_compiles(command, room, header, may):
-    TRY.write_text(f'#include "{header}"\nextern int nothing;\n')
+    TRY.write_text(f'#include "{header}"\nextern int tried;\n')
     done = subprocess.run(command + ["-fsyntax-only", str(TRY)], capture_output=True, text=True)
     if (done.returncode == 0) != may:
         wrong.append(f"{room}: a file that includes {header} must {'' if may else 'not '}compile\n"

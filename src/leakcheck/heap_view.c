@@ -2,7 +2,7 @@
  * heap_view.c - the heap as the marking phase sees it: one entry for each slab, made from unit
  * owners.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 /* ---- description of slabs -------------------------------------------------------------------- */
 

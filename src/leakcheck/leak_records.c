@@ -2,7 +2,7 @@
  * leak_records.c - results of a leak check in the run file: roots, groups of blocks, and a record
  * of each check on demand.  The list of segments is kept, so that they can be made vacant again.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Lock: leaks_begin/leaks_done serialize leak checks.  An exec keeps that lock (`holder`) until it
  * succeeds or fails.
  */
-#include "finish_priv.h"
+#include "exit_priv.h"
 
 #include <dlfcn.h>
 

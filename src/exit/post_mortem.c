@@ -20,7 +20,7 @@
  * memory of a program that has called exec by a direct system call: it polls for that.  Its thread
  * has its own thread-local storage, because the thread that started it may end first.
  */
-#include "finish_priv.h"
+#include "exit_priv.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,14 +1,11 @@
 /*
- * finish_priv.h - interfaces between the files of leave; no other room includes this header.
+ * leakcheck_priv.h - declarations that only the files of leakcheck share.
  */
-#ifndef FINISH_PRIV_H
-#define FINISH_PRIV_H
+#ifndef LEAKCHECK_PRIV_H
+#define LEAKCHECK_PRIV_H
 
 #include "finish.h"
-
-struct range {
-    uintptr_t start, end;
-};
+#include "leakcheck.h"
 
 /* Memory for the duration of a leak check; it is not a root.  Return false if mmap fails. */
 static inline bool range_take(struct range *r, uint64_t bytes)
@@ -201,73 +198,8 @@ uint64_t client_view_bytes(void);
 /* Add client blocks and regions that the program hides.  `roots`: all mappings. */
 void client_view_add(struct reach_heap *view, const struct roots *roots);
 
-/* ---- leaks.c: the leak check ----------------------------------------------------------------- */
+/* ---- leaks.c: for on_demand.c, and the state of a check -------------------------------------- */
 
-/*
- * Find the blocks that are no longer reachable, and replace the results of the previous check.
- * `caller` NULL: the process is gone, and the post-mortem scanner calls this.  `extra_roots`: words
- * that are live although `caller` is further out on the stack.  `stays_stopped`: the other threads
- * stay stopped until leaks_resume.  Return true if blocks are lost.  Do not call in a section.
- */
-#define EXTRA_ROOTS 2u
-bool leaks_check(const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS],
-                 bool stays_stopped);
-/* Discard the results: the program continues.  Do not call in a section. */
-void leaks_forget(void);
-extern HIDDEN const struct range nothing[EXTRA_ROOTS];
-
-/*
- * Leak checks of a process are serialized.  Wait until no other thread checks.  Return false if
- * this thread checks already: a handler has interrupted its check, or the period up to leaks_done.
- * `blocked`: receives the signal mask; on return all signals are blocked, also on false.  They are
- * not blocked during the wait, because another checker must be able to stop this thread by a
- * signal.
- */
-bool leaks_begin(struct os_signals *blocked);
-void leaks_done(void);
-/*
- * After a check with stays_stopped: resume the other threads.  The lock of leaks_begin stays held.
- */
-void leaks_resume(void);
-/*
- * Between leaks_begin and leaks_done, when the program ends: stop the other threads until the end.
- * Calls into the loader, and waits for locks that another thread may hold, must come before this.
- * Code of others that runs later (libc's flush, the program's handlers) may need such a lock, too.
- * Call leaks_stop_no_longer before it: the threads resume if that code takes too long.
- */
-void leaks_stop_for_end(const struct caller *caller);
-void leaks_stop_no_longer(void);
-
-struct leaks_sum {
-    uint64_t blocks, bytes, new_blocks, new_bytes;
-};
-
-/* Segments filled by a check. */
-struct leak_records {
-    struct range list;
-    uint32_t count;
-    uint32_t image; /* the owning image: a forked child inherits its parent's list */
-};
-
-/*
- * A check in mid-run: is_reported and flags (LEAK_CHECK_*) are inputs, the other fields are
- * results.
- */
-struct leaks_now {
-    bool is_reported; /* the results are written to the run file, for a report */
-    uint32_t flags;
-    uint32_t number;      /* sequence number in the image */
-    uint32_t not_stopped; /* threads that were not stopped */
-    uint32_t waiting;     /* of these: threads in a system call */
-    enum leak_check result;
-    struct leaks_sum sum[REACH_COUNT];
-    struct leak_check_record *record; /* NULL: not written to the run file */
-    struct leak_records leak_records;
-};
-
-/* Memory for the caller's register values: its thread continues, so they are roots. */
-#define KEPT_COUNT CALLER_PC
-void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT]);
 void leaks_check_now(const struct caller *caller, struct leaks_now *now);
 /* Put a record of the check at the end, so that it can be reported now. */
 void leaks_put_end(struct leaks_now *now);
@@ -307,7 +239,7 @@ void leak_records_vacate(struct leak_records *w);
 extern HIDDEN struct leak_records leak_records_at_end;
 void leak_records_void(void);
 
-/* ---- on_demand.c, post_mortem.c -------------------------------------------------------------- */
+/* ---- on_demand.c ----------------------------------------------------------------------------- */
 
 /*
  * Check, and request a report if now->is_reported.  Return false if no check is possible or
@@ -319,47 +251,5 @@ bool leaks_on_demand(struct leaks_now *now);
  * answers.
  */
 bool leaks_any_unsuppressed(void);
-/* Notify the program's handlers of the last scan, if any are registered. */
-void leaks_notify(bool at_end);
-
-/* The image ends in an orderly way: dismiss the post-mortem scanner. */
-void post_mortem_end(void);
-
-/* ---- reporter.c ------------------------------------------------------------------------------ */
-
-/*
- * Runs without a launcher: start the reporter if this image reports for the run. reporter_find
- * locates it beforehand.
- */
-int report_by_hand(void); /* exit status requested by the reporter; 0: keep the program's */
-void reporter_find(void);
-/*
- * Runs without a launcher: have the reporter print a check of this image, and wait as long as at
- * the end.
- */
-void report_check_by_hand(const struct leaks_now *now);
-
-/* ---- lsan.c ---------------------------------------------------------------------------------- */
-
-/*
- * Has the program turned leak checks off?  Calls the program's function just before a check: while
- * its threads run, in no section, and not in a handler of ours.  In handlers use lsan_can_turn_off.
- */
-bool lsan_is_turned_off(void);
-bool lsan_can_turn_off(void);
-/*
- * The same for the check at the end, noted in the image's header. false: do not report leaks of
- * this image.
- */
-bool lsan_allows_end(void);
-bool lsan_note_end(bool allowed);
-
-/* ---- finish.c -------------------------------------------------------------------------------- */
-
-/*
- * Make the check at the end now, once.  Return true if blocks are lost; false also if it was made
- * before.
- */
-bool finish_check_early(void);
 
 #endif

@@ -4,7 +4,7 @@
  * /proc/self/pagemap reports for each page whether it is resident or swapped out.  A page that is
  * neither was never written: it contains no pointer, and reading it would allocate it.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #define PAGES_AT_A_TIME 4096u
 

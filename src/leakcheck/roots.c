@@ -20,7 +20,7 @@
  * block.  In other memory that contains a stack pointer, the start of the stack is unknown, so all
  * of it is scanned.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  * threads are stopped, and restored afterwards: no other code needs to skip them.  Slots of a
  * thread that did not stop are left unchanged, and its words are scanned.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <errno.h>
 

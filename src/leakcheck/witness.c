@@ -7,7 +7,7 @@
  * control block, to which the thread pointer points.  For most threads both lie above the outermost
  * frame.  For the main thread, the loader has chosen the address.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #define FRAMES_OF_A_STACK 512u
 

@@ -13,7 +13,7 @@
  * __lsan_do_leak_check ends a program that has leaks, unless the reporter answers that all are
  * suppressed.  Without an answer it ends the program.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <string.h>
 

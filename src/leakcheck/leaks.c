@@ -13,7 +13,7 @@
  * reachable. leaks_begin/leaks_done serialize checks.  Each check has its own segments, which
  * become vacant once they are reported.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <cpuid.h>
 #include <errno.h>

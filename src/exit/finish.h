@@ -1,5 +1,5 @@
 /*
- * finish.h - interface of leave: the end of an image, and its leak check.
+ * finish.h - the interface of exit: the end of an image.
  */
 #ifndef FINISH_H
 #define FINISH_H
@@ -36,5 +36,19 @@ void post_mortem_start(void);
 void finish_killed(const void *context);
 /* The run file was truncated: print that, and do nothing else. */
 void finish_file_cut(void);
+
+/* ---- for leakcheck only ---------------------------------------------------------------------- */
+
+struct leaks_now;
+/*
+ * Runs without a launcher: have the reporter print a check of this image, and wait as long as at
+ * the end.
+ */
+void report_check_by_hand(const struct leaks_now *now);
+/*
+ * Make the check at the end now, once.  Return true if blocks are lost; false also if it was made
+ * before.
+ */
+bool finish_check_early(void);
 
 #endif

@@ -6,7 +6,7 @@
  * without our LD_PRELOAD.  Its parent is a child that ends at once, so the reporter causes no
  * SIGCHLD and no waitpid finds it.  The wait for its result in the run header is bounded.
  */
-#include "finish_priv.h"
+#include "exit_priv.h"
 
 #include <dlfcn.h>
 #include <sched.h>

@@ -28,7 +28,7 @@
  * or was not scheduled for very long.  It counts as not stopped; if it sleeps, /proc has its stack
  * pointer.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <errno.h>
 #include <signal.h>

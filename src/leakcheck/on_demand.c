@@ -7,7 +7,7 @@
  * without a launcher by a reporter process, as at the end.  The calling thread waits for the report
  * while other threads run.  The wait is bounded.  With RTC_QUIET there is no report and no wait.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 #include "rtcheck/check.h"
 
 #include <string.h>

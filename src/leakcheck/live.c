@@ -17,7 +17,7 @@
  * Code that makes system calls without libc may be inlined in a leaf function: all its registers
  * and its red zone count.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 #include <cpuid.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * Client blocks whose memory is gone are left out.  Outside of the heap, the roots show this: they
  * list all readable mappings.
  */
-#include "finish_priv.h"
+#include "leakcheck_priv.h"
 
 struct making {
     struct reach_heap *view;
