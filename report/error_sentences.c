@@ -50,7 +50,7 @@ const char *entry_name(uint32_t entry)
     static const char *const names[] = {
         NULL,
 #define ENTRY(id, name) name,
-#include "rtcheck/entries.def"
+#include "format/entries.def"
 #undef ENTRY
     };
     return entry < countof(names) ? names[entry] : NULL;

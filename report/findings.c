@@ -89,7 +89,7 @@ struct error_rows finding_rows(const struct finding *f)
 static const struct check checks[] = {
 #define ERROR(id, value, class, code, title, titles, entry, help) ROW_##class(code, title, help)
 #define LEAK(id, code, title, help) ROW_WARNING(code, title, help)
-#include "rtcheck/findings.def"
+#include "format/findings.def"
 };
 
 const struct check *check_at(uint32_t i)

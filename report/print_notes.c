@@ -377,7 +377,7 @@ static char *feature_list(uint64_t mask)
 
 enum feature {
 #define FEATURE(id, name) FEATURE_##id,
-#include "rtcheck/features.def"
+#include "format/features.def"
 #undef FEATURE
 };
 

@@ -99,7 +99,7 @@ static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before
 {
     static const char *const names[ERROR_KIND_COUNT][2] = {
 #define ERROR(id, value, class, code, title, titles, ...) [ERROR_##id] = {title, titles},
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     };
 
     for (int i = 0; i < ERROR_KIND_COUNT; i++) {

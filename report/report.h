@@ -12,10 +12,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "rtcheck/records.h"
+#include "format/records.h"
 
 struct rusage;     /* sys/resource.h */
-struct run_header; /* rtcheck/format.h */
+struct run_header; /* format/format.h */
 struct report;     /* data of one run; heap-allocated, freed by report_close */
 
 #define REPORT_ERROR_BYTES 512

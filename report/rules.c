@@ -39,7 +39,7 @@ static const struct {
 } codes[] = {
 #define ERROR(id, value, class, code, ...) {code, CODE_##id},
 #define LEAK(id, code, ...) {code, CODE_##id},
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     {"rua", CODE_OTHER}, {"rui", CODE_OTHER}, {"rwo", CODE_OTHER},
     {"wro", CODE_OTHER}, {"mar", CODE_OTHER}, {"maw", CODE_OTHER},
     {"rob", CODE_OTHER}, {"wob", CODE_OTHER}, {"all", CODES_ALL},

@@ -18,14 +18,14 @@
 enum rule_code_bit {
 #define ERROR(id, ...) CODE_BIT_##id,
 #define LEAK(id, ...) CODE_BIT_##id,
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     CODE_BIT_OTHER
 };
 
 enum rule_code {
 #define ERROR(id, ...) CODE_##id = 1 << CODE_BIT_##id,
 #define LEAK(id, ...) CODE_##id = 1 << CODE_BIT_##id,
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     CODE_OTHER = 1 << CODE_BIT_OTHER, /* kinds of findings that only other checkers make */
 };
 

@@ -137,7 +137,7 @@ static const char *entry_kind(const struct error *error)
 {
     static const char *const kinds[ERROR_KIND_COUNT] = {
 #define ERROR(id, value, class, code, title, titles, entry, help) [ERROR_##id] = entry,
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     };
     return kinds[error->kind];
 }

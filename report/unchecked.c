@@ -10,7 +10,7 @@
 static const char *const codes[] = {
     "",
 #define UNCHECKED(id, code, text) code,
-#include "rtcheck/unchecked.def"
+#include "format/unchecked.def"
 #undef UNCHECKED
 };
 static_assert(countof(codes) == UNCHECKED_COUNT, "one for each reason");

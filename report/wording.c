@@ -36,7 +36,7 @@ const char *error_code(uint32_t kind)
 {
     static const char *const codes[] = {
 #define ERROR(id, value, class, code, ...) [ERROR_##id] = code,
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     };
     return kind < countof(codes) && codes[kind] ? codes[kind] : "unknown";
 }
@@ -110,7 +110,7 @@ const char *feature_name(unsigned n)
 {
     static const char *const names[] = {
 #define FEATURE(id, name) name,
-#include "rtcheck/features.def"
+#include "format/features.def"
 #undef FEATURE
     };
     return n < countof(names) ? names[n] : NULL;

@@ -18,7 +18,7 @@
 static const char *const texts[] = {
     "",
 #define UNCHECKED(id, code, text) text,
-#include "rtcheck/unchecked.def"
+#include "format/unchecked.def"
 #undef UNCHECKED
 };
 static_assert(countof(texts) == UNCHECKED_COUNT, "one for each reason");

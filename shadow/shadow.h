@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rtcheck/bits.h"
-#include "rtcheck/format.h"
+#include "format/bits.h"
+#include "format/format.h"
 
 /* ---- layout.c: the file's geometry ----------------------------------------------------------- */
 

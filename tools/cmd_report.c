@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 /* ---- printing -------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "rtcheck/event.h"
 #include "tools.h"
 

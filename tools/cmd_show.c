@@ -1,7 +1,7 @@
 /* cmd_show.c - `rtcheck show ID [FILE]`: print all data of one error, leak or record of a run. */
 #include <limits.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 enum { STATUS_NO_SUCH_ID = 1 };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "counters_priv.h"
-#include "rtcheck/event_names.h"
+#include "format/event_names.h"
 
 static bool find_raw(const char *name, struct event *e)
 {

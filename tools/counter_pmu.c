@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "counters_priv.h"
-#include "rtcheck/terms.h"
+#include "format/terms.h"
 
 #define DEVICES "/sys/bus/event_source/devices"
 #define TRACEPOINTS "/sys/kernel/tracing/events"

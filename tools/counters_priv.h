@@ -12,7 +12,7 @@
 #ifndef COUNTERS_PRIV_H
 #define COUNTERS_PRIV_H
 
-#include "rtcheck/countable.h"
+#include "format/countable.h"
 #include "tools.h"
 
 struct perf_event_attr; /* the kernel's; libpfm4 has its own copy, so no header is included */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 #define LSAN_SEPARATORS ": ,\t\r\n"

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 #define SURE 0.95

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "options_priv.h"
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 
 bool parse_flag(const char *text, bool *out)
 {

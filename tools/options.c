@@ -1,5 +1,5 @@
 /*
- * options.c - the table include/rtcheck/options.def as a parser.
+ * options.c - the table include/format/options.def as a parser.
  *
  * There is one grammar per kind of value, for the command line and RTCHECK_OPTIONS alike, and one
  * canonical text per value.  The runtime reads only canonical values from the run header.
@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "options_priv.h"
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 
 enum option_where { WHERE_L = 0, WHERE_R = 1 };
 
 #define OPTION(name, kind, initial, where, help) \
     {name, initial, help, KIND_##kind, WHERE_##where == WHERE_R},
 static const struct option_info table[] = {
-#include "rtcheck/options.def"
+#include "format/options.def"
 };
 #undef OPTION
 

@@ -1,7 +1,7 @@
 /* rtcheck.c - main of the command: dispatches to the verb. */
 #include <string.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 static const struct {

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 #define SETTLE_MS 20

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "report.h"
-#include "rtcheck/format.h"
+#include "format/format.h"
 
 /* Exit statuses of the command itself; otherwise it ends with the program's status or signal. */
 enum status {

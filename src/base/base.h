@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rtcheck/bits.h"
-#include "rtcheck/format.h"
+#include "format/bits.h"
+#include "format/format.h"
 #include "stack_cache.h"
 
 #define EXPORT __attribute__((visibility("default")))

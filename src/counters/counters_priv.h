@@ -23,7 +23,7 @@
 
 #define RTC_API EXPORT
 #include "rtcheck/cpc.h"
-#include "rtcheck/countable.h"
+#include "format/countable.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  */
 #include "counters_priv.h"
 
-#include "rtcheck/event_names.h"
+#include "format/event_names.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -11,7 +11,7 @@
  * tracepoint is a directory of tracefs with its number in the file "id".
  */
 #include "counters_priv.h"
-#include "rtcheck/terms.h"
+#include "format/terms.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

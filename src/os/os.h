@@ -22,7 +22,7 @@
 
 enum os_feature {
 #define FEATURE(id, name) OS_##id,
-#include "rtcheck/features.def"
+#include "format/features.def"
 #undef FEATURE
     OS_FEATURE_COUNT
 };

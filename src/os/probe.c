@@ -27,7 +27,7 @@ static bool by_valgrind;
 
 static const char *const feature_name[] = {
 #define FEATURE(id, name) name,
-#include "rtcheck/features.def"
+#include "format/features.def"
 #undef FEATURE
 };
 static_assert(countof(feature_name) == OS_FEATURE_COUNT, "one name each");

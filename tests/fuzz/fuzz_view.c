@@ -20,7 +20,7 @@
 #include "fuzz.h"
 #include "output.h"
 #include "report.h"
-#include "rtcheck/format.h"
+#include "format/format.h"
 #include "spoil.h"
 
 #define INPUT_MAX 1024

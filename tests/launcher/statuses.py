@@ -287,7 +287,7 @@ os.kill(os.getpid(), signal.SIGKILL) if sys.argv[2] == 'kill' else sys.exit(int(
 
 def damaged(stage):
     """What is known of the program cannot be believed: what it did is not known, and no leaks would be a lie."""
-    with open(os.path.dirname(os.path.abspath(__file__)) + '/../../include/rtcheck/format.h') as f:
+    with open(os.path.dirname(os.path.abspath(__file__)) + '/../../include/format/format.h') as f:
         magic = re.search(r'RTC_IMAGE_MAGIC (0x[0-9a-f]+)', f.read()).group(1)
     spoil = ['/usr/bin/python3', '-c', SPOILS_ITS_IMAGE, magic]
     for how in '5', 'kill':

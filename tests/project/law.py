@@ -113,7 +113,7 @@ def check_files():
         for path in sorted((SOURCE / room).glob("*.[ch]")):
             for kind, name in INCLUDE.findall(path.read_text()):
                 where = f"{path.relative_to(SOURCE)} includes {name}"
-                if kind == '"' and "/" in name and not re.fullmatch(r"rtcheck/[^/]+", name):
+                if kind == '"' and "/" in name and not re.fullmatch(r"(format|rtcheck)/[^/]+", name):
                     wrong.append(f"{where}: by a path around its room")
                 if name.endswith("_priv.h") and name not in own:
                     wrong.append(f"{where}: another room's private header")

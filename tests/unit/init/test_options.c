@@ -1,5 +1,5 @@
 /*
- * test_options.c - the runtime's option parser, compared with include/rtcheck/options.def.
+ * test_options.c - the runtime's option parser, compared with include/format/options.def.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static void table(void **state)
     }                                                                                  \
     if (changes_nothing(setting(name, OTHER_##kind(initial))) != (where == L))         \
         fail_msg("%s: %s", name, where == L ? "is not the runtime's" : "has no effect");
-#include "rtcheck/options.def"
+#include "format/options.def"
 #undef OPTION
 }
 

@@ -15,7 +15,7 @@
 
 static const char *const names[] = {
 #define FEATURE(id, name) name,
-#include "rtcheck/features.def"
+#include "format/features.def"
 #undef FEATURE
 };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "patterns.h"
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 
 /* With the wildcards that users write. */
 static const char *wild(const char *text)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "rules_text.h"
 
 #define MEL CODE_MEL, LEAK_DEFINITE

@@ -1,12 +1,12 @@
 /*
- * test_bits.c - the arithmetic of include/rtcheck/bits.h, at its limits.
+ * test_bits.c - the arithmetic of include/format/bits.h, at its limits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 
 #include <cmocka.h>
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rtcheck/bits.h"
+#include "format/bits.h"
 #include "tools.h"
 
 #include <cmocka.h> /* last: its fail() differs from ours */

@@ -15,7 +15,7 @@
 /* The source of a count.  Sources before SOURCE_CLOCKS are perf events. */
 enum source {
 #define SOURCE(id, text) SOURCE_##id,
-#include "rtcheck/counters.def"
+#include "format/counters.def"
     SOURCE_COUNT
 };
 #define SOURCE_CLOCKS SOURCE_THREAD_CLOCK
@@ -23,14 +23,14 @@ enum source {
 /* Why a counter is not available. */
 enum refusal {
 #define REFUSAL(id, text) REFUSAL_##id,
-#include "rtcheck/counters.def"
+#include "format/counters.def"
     REFUSAL_COUNT
 };
 
 /* Why a counter has no value. */
 enum reading_why {
 #define WHY(id, text) WHY_##id,
-#include "rtcheck/counters.def"
+#include "format/counters.def"
     WHY_COUNT
 };
 
@@ -49,7 +49,7 @@ static inline const char *source_name(enum source source)
 {
     static const char *const names[] = {
 #define SOURCE(id, text) text,
-#include "rtcheck/counters.def"
+#include "format/counters.def"
     };
     return names[source];
 }
@@ -59,7 +59,7 @@ static inline const char *refusal_text(enum refusal refusal)
 {
     static const char *const words[] = {
 #define REFUSAL(id, text) text,
-#include "rtcheck/counters.def"
+#include "format/counters.def"
     };
     return words[refusal];
 }
@@ -68,7 +68,7 @@ static inline const char *why_text(enum reading_why why)
 {
     static const char *const words[] = {
 #define WHY(id, text) text,
-#include "rtcheck/counters.def"
+#include "format/counters.def"
     };
     return words[why];
 }

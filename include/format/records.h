@@ -167,7 +167,7 @@ struct module_record {
 enum error_kind {
     ERROR_NONE = 0, /* being written */
 #define ERROR(id, value, ...) ERROR_##id = (value),
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     ERROR_KIND_COUNT
 };
 
@@ -179,7 +179,7 @@ static inline enum finding_class error_class(uint32_t kind)
 #define ERROR(id, value, class, ...) \
     case ERROR_##id:                 \
         return FINDING_##class;
-#include "rtcheck/findings.def"
+#include "format/findings.def"
     }
     return FINDING_NOTE;
 }

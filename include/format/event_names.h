@@ -10,8 +10,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "rtcheck/bits.h"
-#include "rtcheck/countable.h"
+#include "format/bits.h"
+#include "format/countable.h"
 
 static const struct named_event {
     const char *name;
@@ -24,7 +24,7 @@ static const struct named_event {
 #define HARDWARE(word, number) \
     {word, {SOURCE_HARDWARE, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##number}},
 #define CLOCK(word, number) {word, {SOURCE_##number, .in_both = true}},
-#include "rtcheck/counters.def"
+#include "format/counters.def"
 };
 
 static const struct {
@@ -32,7 +32,7 @@ static const struct {
     uint32_t id;
 } event_caches[] = {
 #define CACHE(name, id) {name, PERF_COUNT_HW_CACHE_##id},
-#include "rtcheck/counters.def"
+#include "format/counters.def"
 };
 
 static const struct {
@@ -41,7 +41,7 @@ static const struct {
 } event_operations[] = {
 #define OPERATION(name, operation, result) \
     {name, PERF_COUNT_HW_CACHE_OP_##operation, PERF_COUNT_HW_CACHE_RESULT_##result},
-#include "rtcheck/counters.def"
+#include "format/counters.def"
 };
 
 /* The n-th name and its event, or NULL at the end.  The name is static, or in `room`. */
