@@ -121,6 +121,8 @@ struct cost_watch {
     /* Extra time allowed before the sample is discarded as an outlier. */
     uint64_t reason_ns;
     struct cost_usage before;
+    /* Weights of discarded samples, by `pieces` and operation: the next valid one counts for them. */
+    uint32_t owed[2][COST_OPERATION_COUNT];
 };
 
 #define HELPER_STACK_BYTES 65536u

@@ -19,7 +19,8 @@
  *
  * The cost of reading the TSC is measured once, and subtracted from every interval. The TSC also
  * advances while the thread, or a virtual machine, has no processor. So a suspiciously long time is
- * discarded if the thread was switched, or if no reason for it is known. Work with a reason to take
+ * discarded if the thread was switched, or if no reason for it is known; the next sample of the same
+ * operation then has the weight of both, so that a busy machine does not reduce the sums. Work with a reason to take
  * long is timed each time by the thread's CPU clock, without a weight: copies and clears of
  * LONG_BYTES or more, call frame information of huge functions. Such work occurs in bursts, of
  * which a row would contain all or nothing.
@@ -294,11 +295,14 @@ static bool is_undisturbed(struct cost_watch *w, uint64_t all)
            ns < USER_MOST_NS + w->reason_ns;
 }
 
-static void note(struct cost_record *r, const struct thread *t, uint64_t all)
+static void note(struct cost_record *r, struct thread *t, uint64_t all)
 {
-    const struct cost_watch *w = &t->cost;
+    struct cost_watch *w = &t->cost;
     struct cost_done *to = w->pieces ? r->work : r->whole;
-    uint64_t weight = 2 * t->cost_weight; /* every other row is timed whole, the rest by pieces */
+    uint32_t *owed = &w->owed[w->pieces][w->operation];
+    /* Every other row is timed whole, the rest by pieces. */
+    uint64_t weight = 2 * ((uint64_t)t->cost_weight + *owed);
+    *owed = 0;
     for (uint32_t i = 0; i < COST_WORK_COUNT; i++)
         if (w->met >> i & 1) {
             count(&to[i].timed, 1);
@@ -324,10 +328,12 @@ static void end_timed(struct thread *t, struct cost_record *r)
     t->cost_left = 0;
     if (w->step <= ROW - ROW_TIMED)
         return;
-    if (is_undisturbed(w, all))
+    if (is_undisturbed(w, all)) {
         note(r, t, all);
-    else
+    } else {
         count(&r->disturbed, 1);
+        w->owed[w->pieces][w->operation] += t->cost_weight;
+    }
     if (w->step < ROW)
         return;
     atomic_fetch_add_explicit(&costs.rows, 1, memory_order_relaxed);

@@ -100,6 +100,32 @@ static void stand_for_all(void)
     MUST(all_ticks() < (os_ticks() - begun) * 3 / 2);
 }
 
+/* An operation that takes longer than the runtime's own work can, as if the processor was busy. */
+static void allocate(bool slow)
+{
+    if (cost_is_sampled()) {
+        enum cost_call call = cost_begin(COST_ALLOCATE, 0);
+        allocate(slow);
+        cost_end(call);
+        return;
+    }
+    uint64_t some_us = (record()->rate >> 20) * 12000;
+    for (uint64_t from = os_ticks(); slow && os_ticks() - from < some_us;)
+        ;
+}
+
+/* Discarded samples count with the next one. */
+static void busy_processor(void)
+{
+    start("cost_every=100");
+    pairs(2000);
+    uint64_t before = operations(COST_ALLOCATE);
+    for (uint32_t i = 0; i < 200000; i++)
+        allocate(i % 3 == 0);
+    MUST(record()->disturbed > 100);
+    MUST(is_about(operations(COST_ALLOCATE) - before, 200000));
+}
+
 static void none(void)
 {
     start("cost_every=0");
@@ -187,6 +213,7 @@ static void places_of_times(void)
 }
 
 IN_CHILD(stand_for_all)
+IN_CHILD(busy_processor)
 IN_CHILD(none)
 IN_CHILD(no_beat)
 IN_CHILD(no_time_twice)
@@ -198,7 +225,8 @@ IN_CHILD(places_of_times)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stand_for_all), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_stand_for_all), cmocka_unit_test(test_busy_processor),
+        cmocka_unit_test(test_none),
         cmocka_unit_test(test_no_beat),       cmocka_unit_test(test_no_time_twice),
         cmocka_unit_test(test_one_is_left),   cmocka_unit_test(test_a_sandbox),
         cmocka_unit_test(test_a_child),       cmocka_unit_test(test_places_of_times),
