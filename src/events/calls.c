@@ -1,6 +1,6 @@
 /*
- * calls.c - the interposed functions that change the address space.  A call that maps, unmaps or
- * changes protection is entered into the map of mappings.  All other calls test one word if no
+ * calls.c - the interposed functions that change the address space: mmap, munmap, mremap, brk, shmat
+ * and their like.  A call that maps, unmaps or changes protection is entered into the map of mappings.  All other calls test one word if no
  * handler is registered.
  *
  * The functions call the next definition, not the kernel.  Other libraries may be interposed

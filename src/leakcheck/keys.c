@@ -1,5 +1,5 @@
 /*
- * keys.c - ignore stale words in the slots of deleted keys (pthread_key_delete).
+ * keys.c - ignore stale words in the slots of deleted pthread keys (pthread_key_delete).
  *
  *   thread control block:  specific[] --+--> 32 slots {seq, data}, in the control block
  *                                        +--> 32 more, in a block of the heap, ...
