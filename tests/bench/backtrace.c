@@ -1,11 +1,11 @@
 /*
  * rtc-build: shared
  *
- * backtrace.c - what rtcheck is measured against: preloaded, it passes every allocation and free on
- * to glibc, and with BENCH_BACKTRACE in the environment it first takes the whole call stack by
- * libunwind's unw_backtrace.  It keeps nothing, so rtcheck does more.
+ * backtrace.c - the reference for rtcheck: preloaded, it passes every allocation and free on to
+ * glibc; with BENCH_BACKTRACE in the environment it first takes the whole call stack by libunwind's
+ * unw_backtrace.  It stores nothing, so rtcheck does more.
  *
- * Without the variable it is what interposing costs by itself.
+ * Without the variable it measures the cost of interposition alone.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -12,8 +12,8 @@
  * time: reps of about 100 microseconds by the thread's own clock, shorter than a time slice, so
  * that the least of many is undisturbed; with several threads their mean.
  *
- * count: warms up, then does COUNT rounds and twice COUNT rounds, with a call of mark() before,
- * between and after.  The difference of the two is COUNT rounds and nothing of the frame around.
+ * count: warms up, then runs COUNT rounds and 2 COUNT rounds, with a call of mark() before, between
+ * and after.  Their difference is the cost of COUNT rounds without the surrounding frame.
  *
  * rtc-build: +events.c
  */
@@ -32,7 +32,7 @@
 #else
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
-/* The compiler has to believe that the block is looked at. */
+/* The compiler must assume that the block is read. */
 #define USE(p) __asm__ volatile("" : : "r"(p) : "memory")
 
 static void *made(void *p)

@@ -10,9 +10,9 @@ BUILD = pathlib.Path(os.environ.get("RTC_BUILD") or SOURCE / "build")
 RTCHECK = [str(BUILD / "bin/rtcheck"), "-q"]
 INTERPOSER = str(BUILD / "tests/bench/backtrace.so")
 
-# Variables that bring it in, words in front of the command.  sound: it must end well and print what
-# the program prints; of others a failure is a cell that says so.  slow: programs only (these, if any
-# are named), one round.
+# variables: environment that selects the tool; words: prefix of the command. sound: the run must succeed and
+# print the program's output; a failure of a column that is not sound is shown in its cell. slow: run with
+# programs only (these, if any are named), one round.
 Front = collections.namedtuple("Front", "variables words sound slow names", defaults=(True, False, ()))
 
 
@@ -26,15 +26,16 @@ def preloaded(library, *variables, **more):
 
 
 def lsan():
-    """Walks frame pointers: fast, and the wrong stack where there are none.  Behind it, so that it
-    is set up by a first allocation, the interposer; else it crashes programs that call signal()."""
+    """LSan walks frame pointers: fast, but the stack is wrong in code without frame pointers.  The interposer
+    is preloaded behind LSan, so that a first allocation sets LSan up; otherwise LSan crashes programs that
+    call signal()."""
     path = installed("liblsan.so.0")
     return {"LSan": preloaded(f"{path}:{INTERPOSER}", "LSAN_OPTIONS=exitcode=0:symbolize=0",
                               sound=False)} if path else {}
 
 
 def unwinders():
-    """Those that take a stack for each allocation or free, all of it or not."""
+    """The columns that take a stack for each allocation or free, complete or not."""
     found = {"rtcheck": Front([], RTCHECK + ["--"])}
     if installed("libunwind.so.8"):
         found["unw_backtrace"] = preloaded(INTERPOSER, "BENCH_BACKTRACE=yes")
@@ -42,7 +43,7 @@ def unwinders():
 
 
 def columns(place, slow_names=()):
-    """By name, glibc first.  What is not installed has no column."""
+    """By name, glibc first.  A tool that is not installed has no column."""
     found = {"glibc": Front([], []), **unwinders()}
     if shutil.which("heaptrack"):
         found["heaptrack -r"] = Front([], ["heaptrack", "-r", "-o", str(place / "heaptrack")], False)

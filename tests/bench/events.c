@@ -1,9 +1,9 @@
 /*
- * events.c - calls that change the address space, from the one that the kernel has most work with to
- * the one that it does not see, and a handler that does next to nothing, of ours or of UCX's libucm.
+ * events.c - calls that change the address space, from the one that costs the kernel most to the one
+ * that makes no system call, and a handler that does almost nothing, of rtcheck or of UCX's libucm.
  *
- * libucm is loaded, not linked: the program is built where there is none.  libucs, which sets it up,
- * comes first.
+ * libucm is loaded, not linked: the program is also built on machines without it. libucs, which
+ * initialises libucm, is loaded first.
  */
 #include "events.h"
 
@@ -37,7 +37,7 @@ static void note(unsigned type, void *event, void *arg)
     told++;
 }
 
-/* ---- who is told ---------------------------------------------------------------------------- */
+/* ---- handlers ------------------------------------------------------------------------------- */
 
 static void *function(void *library, const char *name)
 {
@@ -47,7 +47,7 @@ static void *function(void *library, const char *name)
     return f;
 }
 
-/* Both systems' functions look like this, but for what ucm's second one returns. */
+/* Both systems' functions have this type, except for the return type of ucm's second one. */
 static void register_in(void *library, const char *set_name, const char *unset_name)
 {
     int (*set)(int, int, void (*)(unsigned, void *, void *), void *);

@@ -1,9 +1,9 @@
-"""events.py - what a call that changes the address space costs when memory events are made of it.
+"""events.py - the cost of memory events for a call that changes the address space.
 
-calls.c makes such calls in a loop: with a handler of ours, or of UCX's libucm where that is installed, and
-when one has been there and is gone, so that whatever was installed for it stays.  libucm is told in two
-ways: by code that it patches into libc (bistro, its default), and by entries of the libraries' tables
-(reloc).  What an event costs is the difference to the same call without anything.
+calls.c makes such calls in a loop: with an rtcheck handler, with a handler of UCX's libucm if that is
+installed, and after the handler was removed, so that its hooks remain. libucm is notified in two ways: by
+code that it patches into libc (bistro, its default), and by the relocation entries of the libraries (reloc).
+The cost of an event is the difference from the same call without any hook.
 """
 import collections
 import itertools
@@ -40,7 +40,7 @@ def time_call(row, front, milliseconds):
 
 
 def measure(rows, rounds, milliseconds):
-    """[(row, {column: [what time_call says of each round]})], interleaved."""
+    """[(row, {column: [result of time_call in each round]})], interleaved."""
     table = [(row, {name: [] for name in fronts()}) for row in rows]
     for _, (row, columns) in itertools.product(range(rounds), table):
         for name, front in fronts().items():
@@ -51,13 +51,14 @@ def measure(rows, rounds, milliseconds):
 # ---- figures ----------------------------------------------------------------------------------
 
 def summary(rounds):
-    """Of all rounds: the least, and the median of their medians."""
+    """Over all rounds: the least, and the median of their medians."""
     good = [r for r in rounds if r]
     return {"min": min(r[0] for r in good), "median": statistics.median(r[1] for r in good)} if good else None
 
 
 def ratio(columns, how):
-    """Of the least of all rounds: ours to the faster one of ucm's; None: one is missing."""
+    """Ratio of the least of all rounds: rtcheck to the faster of the two ucm columns; None: one is
+    missing."""
     ours = columns[f"rtcheck, {how}"]
     theirs = [c["min"] for name, c in columns.items() if name.startswith("ucm") and name.endswith(how) and c]
     return ours["min"] / min(theirs) if ours and theirs else None

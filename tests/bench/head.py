@@ -82,7 +82,7 @@ def print_head(head):
 # ---- what stacks take ---------------------------------------------------------------------------
 
 def stack_memory(text):
-    """Of one dump: counters where the image has them, else what can be counted in it."""
+    """Stack memory from one dump: its counters if the image has them, else counts of the dump's records."""
     nodes = re.findall(r"^   stack (\w+) pc=(\w+)", text, re.MULTILINE)
     used = {i for pair in re.findall(r" stacks=(\w+)/(\w+)$", text, re.MULTILINE) for i in pair} - {"0"}
     chunks = re.findall(r"^  segment \w+ depot .*? bytes=(\d+)", text, re.MULTILINE)
@@ -95,7 +95,7 @@ def stack_memory(text):
 
 
 def measure_memory(command, place):
-    """Of a program's run."""
+    """Stack memory of a run of the program."""
     pool = place / "memory"
     pool.mkdir()
     words = {"LD_PRELOAD": str(BUILD / "lib/librtcheck.so"), "PATH": "/usr/bin:/bin",

@@ -3,13 +3,13 @@
  *
  *     heaps KIND COUNT
  *
- * tree: COUNT blocks of 64 bytes, each knows two others in no order of addresses, one is known to all.
- * mixed: COUNT MiB in blocks of 16 bytes to 4 KiB, known from a table in no order; one word in 64
- * of theirs points to another one.  sparse: COUNT blocks of a MiB, of each a page was touched.
+ * tree: COUNT blocks of 64 bytes, each points to two others in no order of addresses, one is a root.
+ * mixed: COUNT MiB in blocks of 16 bytes to 4 KiB, in a table in no order; one word in 64 points to
+ * another block. sparse: COUNT blocks of a MiB, with one page touched in each.
  *
- * Prints at the end of main the CPU time so far in microseconds and the clock's nanoseconds
- * (CLOCK_MONOTONIC): what comes behind is the end of the program, with what is done there.  (Not from
- * an exit handler: LSan has looked for leaks when that is called.)
+ * Prints at the end of main the CPU time so far in microseconds and CLOCK_MONOTONIC in nanoseconds:
+ * the time after that is the end of the program, checks included.  (Not from an exit handler: LSan has
+ * already searched for leaks when exit handlers run.)
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-"""leaks.py - what looking for leaks at the end costs, beside LSan and memcheck.
+"""leaks.py - the cost of the leak check at exit, compared with LSan and memcheck.
 
-heaps.c says when its main has nothing left to do; what comes behind, in CPU time of the process and on the
-clock, is its end.  What the check takes of it is the difference to the same tool told not to look for
-leaks, of the least of all rounds each.  A process that rtcheck by hand starts for its report is
-nobody's child: it counts on the clock alone.  Of the launcher its own work counts, too.
+heaps.c prints the time at the end of its main; the CPU time of the process and the wall-clock time after that
+are its end.  The cost of the check is the difference from the same tool without leak check, each the least of
+all rounds.  Without the launcher, the process that rtcheck starts for its report is not a child of the
+measured one: only its wall-clock time counts.  For the launcher its own CPU time is included.
 """
 import collections
 import os
@@ -26,7 +26,7 @@ def rows(scale):
 
 
 def fronts(place):
-    """{name: (what looks for leaks, what does not)}"""
+    """{name: (column with leak check, column without)}"""
     hand = [f"LD_PRELOAD={BUILD}/lib/librtcheck.so"]
     told = f"RTCHECK_OPTIONS=pool_dir={place}:log_file={place}/report"
     found = {"glibc": (Front([], []), None),
@@ -91,7 +91,7 @@ def figures(table):
 
 
 def ratio(figure, name, key="min"):
-    """Of another's check to ours."""
+    """Ratio of another tool's check to rtcheck's."""
     theirs, ours = (figure["columns"].get(n, {}).get("check_ms") for n in (name, "rtcheck"))
     return theirs[key] / max(ours[key], 0.01) if theirs and ours else None
 

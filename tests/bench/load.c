@@ -1,10 +1,10 @@
 /*
- * load.c - work for an allocator, and nothing else: deterministic, ends by itself.
+ * load.c - a deterministic allocator workload that terminates without input.
  *
  *     load KIND [COUNT] [LIVE]
  *
- * Every block is written where it begins and where it ends, and looked at before it is freed: an
- * allocator that gives out the same bytes twice is not measured but caught.
+ * The first and the last byte of every block are written, and checked before the block is freed: an
+ * allocator that returns the same bytes twice is detected, not measured.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -199,7 +199,7 @@ static void handover(size_t count, size_t live)
     pthread_join(consumer, NULL);
 }
 
-/* A parent with LIVE MiB forks children that allocate a little. */
+/* A parent with LIVE MiB forks children that make a few allocations. */
 static void forks(size_t count, size_t live)
 {
     uint64_t random = 1;

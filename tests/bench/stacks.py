@@ -60,7 +60,7 @@ def measure(places, rounds, milliseconds):
 # ---- figures ----------------------------------------------------------------------------------
 
 def added(mine, passed):
-    """Of the least of all rounds, and of each round."""
+    """Added ns: of the least of all rounds, and of each round."""
     each = [(x - p) / 2 for x, p in zip(mine, passed) if x is not None and p is not None]
     if not each:
         return None
@@ -69,7 +69,8 @@ def added(mine, passed):
 
 
 def ratio(over, under):
-    """Of two columns' added ns: the median of the rounds, for a machine's speed is a round's own."""
+    """Ratio of two columns' added ns: the median over the rounds, as the machine's speed varies between
+    rounds."""
     each = [a / max(b, 0.1) for a, b in zip(over["rounds"], under["rounds"])]
     return statistics.median(each) if each else None
 

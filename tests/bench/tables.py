@@ -14,7 +14,7 @@ PATIENCE = 600 # seconds a run
 # ---- measuring --------------------------------------------------------------------------------
 
 def run_once(row, front, place):
-    """CPU seconds, resident KiB and what was printed; None: it failed (said so)."""
+    """(CPU seconds, resident KiB, output); None: the run failed, which is printed."""
     result = place / "result"
     result.unlink(missing_ok=True)
     words = [str(MEASURE), str(result), str(row.times)] + row.variables + front.variables
@@ -37,7 +37,7 @@ def is_measured(row, front, number):
 
 
 def measure(rows, fronts, rounds, place):
-    """[(row, {column: [what run_once says of each round]})], interleaved."""
+    """[(row, {column: [result of run_once in each round]})], interleaved."""
     table = []
     for row in rows:
         runs = {name: [] for name in fronts}
@@ -54,7 +54,7 @@ def measure(rows, fronts, rounds, place):
 # ---- figures ----------------------------------------------------------------------------------
 
 def ratios(runs, name, place):
-    """Of each round in which both ran; place: 0 CPU, 1 RSS."""
+    """Ratios of the rounds in which both ran; place: 0 CPU, 1 RSS."""
     return [mine[place] / base[place] for mine, base in zip(runs[name], runs["glibc"]) if mine and base]
 
 
@@ -67,7 +67,7 @@ def spread(values):
 
 
 def figures(table, fronts):
-    """What the JSON has, and the markdown is made from."""
+    """The contents of the JSON file, from which the markdown is made."""
     for row, runs in table:
         figure = {"name": row.name, "real": row.real, "count": row.count, "columns": {},
                   "not_run": [name for name in fronts if not runs[name]]}
@@ -107,7 +107,7 @@ def absolute(figure, kind):
 
 
 def mean(found, name, key):
-    """Of the programs; of a column that failed with some of them it would be another mean."""
+    """Geometric mean over the programs; "–" if one of them failed, as the mean would not be comparable."""
     programs = [f for f in found if f["real"]]
     values = [f["columns"][name][key] for f in programs if name in f["columns"]]
     if not values or len(values) < len(programs):

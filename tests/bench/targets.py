@@ -1,14 +1,14 @@
-"""targets.py - what we want the figures to be.  Printed beside what they are, judged by no test.
+"""targets.py - targets for the figures.  Printed beside the measured values; no test depends on them.
 
-What is held against a target is the ratio of the least of all rounds: another's use of the machine only
-adds.  Of programs the median of the rounds' ratios stands beside it.
+The ratio of the least of all rounds is compared with the target: other load on the machine only adds time.
+For programs the median of the rounds' ratios is printed beside it.
 """
 
 import leaks
 
-# Of stacks.py: the least ratio of unw_backtrace to rtcheck, by depth and path.
+# For stacks.py: the least ratio of unw_backtrace to rtcheck, by depth and path.
 FASTER = {(16, "pair"): 6, (64, "pair"): 10, (16, "levels"): 4, (64, "levels"): 4}
-# Of the programs: CPU time, ratio to glibc, at most.
+# For the programs: the largest CPU time as a ratio to glibc.
 PROGRAMS = {"python3": 1.8, "cc1 -O1": 1.35, "sqlite3": 1.3}
 PER_STACK, PER_PC = 64, 40 # bytes
 LEAKS = {"tree": 8, "mixed": 4, "sparse": 4} # at least, LSan's check to ours

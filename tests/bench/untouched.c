@@ -1,5 +1,5 @@
 /*
- * untouched.c - blocks that are allocated and never written, and what they cost.
+ * untouched.c - the cost of blocks that are allocated and never written.
  *
  *     untouched BYTES COUNT
  *

@@ -6,7 +6,7 @@
     untouched.py [--all] [--check]
 
 Prints a table, 4 KiB to 1 GiB (--all: with the largest counts), glibc beside the runtime preloaded by hand.
---check compares what is the same in each run, resident memory and page faults, with the bounds below.
+--check compares the values that are reproducible, resident memory and page faults, with the bounds below.
 CPU time is printed only.
 
 Resident memory is read when all blocks are allocated, and its maximum when the process has ended: checks
@@ -58,13 +58,13 @@ def run(bytes_, count, variables):
 
 
 def measure(bytes_, count, variables):
-    """Of COUNT blocks: (growth in KiB, growth in KiB until after the end, faults, CPU us)"""
+    """Of COUNT blocks: (growth in KiB, growth in KiB including the process's end, faults, CPU us)"""
     one, many = run(bytes_, 1, variables), run(bytes_, count, variables)
     return many[0], many[3] - one[3], many[1], many[2]
 
 
 def check(bytes_, count, native, ours):
-    """What is wrong, as a text; None: nothing."""
+    """Return an error text, or None."""
     if bytes_ < LARGE_FROM:
         return None # a slot of a slab, which has neighbours: not this test's
     for name, i, at_end in (("allocated", 0, False), ("at the end", 1, True)):

@@ -9,8 +9,8 @@ from columns import BUILD
 
 LOAD = BUILD / "tests/bench/load"
 
-# What it is called, variables and command, how many operations it counts (0: none), runs per
-# figure, is it a program in its own right?
+# name, variables and command, the number of operations it counts (0: none), runs per figure; real: is it a
+# real program?
 Row = collections.namedtuple("Row", "name variables command count times real")
 
 
