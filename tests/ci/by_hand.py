@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # rtc-test: ci/by-hand ci 60
-"""Without the launcher, findings have the program end with error_exitcode, or LeakSanitizer's exitcode, however it
-ends, and what it has written is not lost; suppressions, baselines and files that are wrong count."""
+"""Without the launcher, findings make the program end with error_exitcode, or LeakSanitizer's exitcode, at every
+kind of exit, and its output is not lost; suppressions and baselines are applied, and invalid files are reported by
+the status."""
 import os
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def own_exit(stage):
 
 
 def what_counts(stage):
-    """What is suppressed or known is nothing; what nobody can tell is no good run."""
+    """Suppressed and known findings do not change the status; an unreadable file of rules makes the run
+    fail."""
     room = stage.room()
     for text, want in (('leak:lose', 7), ('leak:nothing', 9), ('leek:x', 125)):
         with open(room + '/rules', 'w') as f:

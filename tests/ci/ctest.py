@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # rtc-test: ci/ctest ci 60
 # rtc-test: ci/ctest-full full 120 --full
-"""`ctest -T memcheck` with us as its checker, in its Valgrind mode and in its LeakSanitizer mode: the
-defects that CTest counts for each test are those that were planted, and a checker that did not run shows."""
+"""`ctest -T memcheck` with rtcheck as its checker, in its Valgrind mode and in its LeakSanitizer mode: the
+defects that CTest counts for each test are those that were planted, and a checker that did not run is
+visible."""
 import collections
 import os
 import re
@@ -16,8 +17,8 @@ from harness import SOURCE, clean_environment, main, must
 PROJECT = SOURCE + '/tests/ci/project'
 FREE, WRITE, LEAK, POSSIBLE = 'FIM', 'IPW', 'Memory Leak', 'Potential Memory Leak'
 
-# What each letter of acts.c is to CTest: in Valgrind mode, where what is reachable is asked for, and in
-# LeakSanitizer mode, which counts leaks alone.
+# The defects that CTest counts for each letter of acts.c: in Valgrind mode, which includes reachable blocks,
+# and in LeakSanitizer mode, which counts leaks only.
 PLANTED = {
     'n': ({}, {}),
     'l': ({LEAK: 1}, {'Direct leak': 1}),
@@ -60,7 +61,7 @@ def memcheck(folder, tests, **more):
 
 
 def found(folder):
-    """What CTest wrote down: defects of each test by its name; those that have none it only lists."""
+    """Defects recorded by CTest, by test name; CTest only lists tests without defects."""
     tag = open(folder + '/Testing/TAG').readline().strip()
     root = tree.parse('%s/Testing/%s/DynamicAnalysis.xml' % (folder, tag)).getroot()
     defects = {os.path.basename(t.text): {} for t in root.iter('Test') if t.text and t.text.strip()}
@@ -92,7 +93,7 @@ def as_valgrind(stage, options=''):
 
 
 def valgrind(stage):
-    """With the options that CTest gives by itself."""
+    """With CTest's default options."""
     folder = as_valgrind(stage)
     ran = memcheck(folder, tests_of(stage))
     must(ran.returncode == 0, ran.stdout)
@@ -135,7 +136,7 @@ def valgrind_suppressed(stage):
 
 
 def valgrind_baseline(stage):
-    """What is known is no defect; what is new is."""
+    """Known findings are not defects; new ones are."""
     known = stage.room() + '/known'
     folder = as_valgrind(stage, '-q --tool=memcheck --error-exitcode=23 --baseline=' + known)
     call([stage.rtcheck, '--baseline=' + known, '--update-baseline', folder + '/acts', 'f'], 0,
@@ -146,10 +147,10 @@ def valgrind_baseline(stage):
     must(ran.returncode != 0 and LEAK in found(folder)['lhpk'], found(folder), ran.stdout)
 
 
-# ---- LeakSanitizer mode: nobody is in front, CTest's cmake is preloaded as everything else ------
+# ---- LeakSanitizer mode: without launcher, CTest's cmake is also preloaded ----------------------
 
 def sanitizer(stage):
-    """cmake is checked, the static program is not: the one log that is missing is the program's."""
+    """cmake is checked, the static program is not: exactly one log is missing, the program's."""
     folder = build(stage, '-DMEMORYCHECK_TYPE=LeakSanitizer')
     ran = memcheck(folder, tests_of(stage) + ['unchecked'],
                    env={'LD_PRELOAD': stage.library, 'RTCHECK_OPTIONS': 'quiet', 'RTCHECK_POOL_DIR': stage.room()})

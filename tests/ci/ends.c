@@ -1,5 +1,5 @@
 /*
- * ends.c - `ends HOW [leak]`: r returns, e exits, _ and q end without ado, a aborts; with 7, having said so.
+ * ends.c - `ends HOW [leak]`: r returns, e exits, _ and q end at once, a aborts; with 7, after "said".
  *
  * rtc-build: -O1
  */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: ci/formats ci 60
-"""The files for build servers: each is what its schema says, has the findings of --json with their figures
-and their places, and tells of a program that was not checked."""
+"""The files for build servers: each one is valid by its schema, has the findings of --json with their figures
+and places, and reports a program that was not checked."""
 import json
 import os
 import re
@@ -58,7 +58,7 @@ def validated(path, schema):
 
 
 class Known:
-    """What --json says of each finding: code, figures, and the line in acts.c where it happened."""
+    """The findings of --json: code, figures, and the line in acts.c where each happened."""
 
     def __init__(self, report):
         frames = {f['id']: f for f in report['frames']}
@@ -171,7 +171,7 @@ def editors(stage):
 
 
 def paths(stage):
-    """--path-map, the first that fits, and --source-root behind it."""
+    """--path-map, the first match, then --source-root."""
     folder = stage.room()
     for options, want in ((['--path-map=%s=/elsewhere' % SOURCE], '/elsewhere/' + ACTS),
                           (['--path-map=%s/=%s/x/' % (SOURCE, SOURCE)], 'x/' + ACTS),
@@ -185,7 +185,7 @@ def paths(stage):
 
 
 def suppressed(stage):
-    """What is suppressed is in none of them."""
+    """Suppressed findings are in none of the files."""
     rules = stage.room() + '/rules'
     with open(rules, 'w') as f:
         f.write('leak:leak\n{\n  twice\n  Memcheck:Free\n  fun:free\n  fun:free_twice\n}\n')
@@ -201,7 +201,7 @@ def suppressed(stage):
 
 
 def unchecked(stage):
-    """A program with a malloc of its own says so in each file; where nothing is known there is none."""
+    """Each file reports a program with its own malloc; a run of a static program writes no files."""
     own = os.path.join(os.environ.get('RTC_BUILD', SOURCE + '/build'), 'tests/launcher/own_malloc')
     room = stage.room()
     words = ['--%s=%s/%s' % (f, room, f) for f in ('sarif', 'junit', 'gitlab')]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Names that a program chooses itself change no report but where they stand.
+"""Names chosen by the program change a report only where they are printed.
 
 A program whose file and arguments have control characters, line ends, separators, bidirectional marks, malformed
 UTF-8 and each format's own special characters makes one mistake of each kind; then every format is read by a parser

@@ -1,6 +1,6 @@
 /*
- * own_exit.c - a program with an exit of its own, as harnesses of tests have, which libraries find: it must
- * not be called by anybody but the program.
+ * own_exit.c - a program with its own exit, as test harnesses have, visible to libraries: only the program
+ * may call it.
  *
  * rtc-build: -rdynamic
  */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: ci/recipes ci 120
-"""What README.md says of builds and build servers, done as it says, in a project of three tests: one that is
-fine, one with a leak, one that cannot be checked.  Then the leak is suppressed, and then known."""
+"""The recipes of README.md for builds and build servers, in a project of three tests: one without errors, one
+with a leak, one that cannot be checked.  Then the leak is suppressed, and then known."""
 import json
 import os
 import re
@@ -28,7 +28,8 @@ def recipe(words, kind='sh'):
 
 
 def installed(stage):
-    """As cmake --install puts it somewhere (project/install), which here nobody may do: it writes into the build."""
+    """An installation like that of cmake --install (project/install), which an ordinary user may not run: it writes
+    into the build."""
     if not hasattr(stage, 'prefix'):
         stage.prefix = stage.room()
         for source, to in ((BUILD + '/bin/rtcheck', 'bin'), (BUILD + '/lib/librtcheck.so', 'lib'),
@@ -66,7 +67,7 @@ def rules(stage):
 
 
 def baseline(stage, *program):
-    """What the program does is known."""
+    """All findings of the program are in the baseline."""
     path = stage.room() + '/known'
     env = {**clean_environment(), 'XDG_STATE_HOME': stage.room()}
     done = subprocess.run([installed(stage) + '/bin/rtcheck', '-q', '--baseline=' + path, '--update-baseline', *program], env=env,
@@ -102,7 +103,8 @@ def ctest(words, package):
 
 
 def ctest_package_again(stage):
-    """What find_package sets follows its options in a folder that is there; what somebody has set stays."""
+    """Variables set by find_package follow its options in an existing folder; a value set by the user
+    stays."""
     folder = project(stage)
     configure = 'cmake -B build -DCMAKE_PREFIX_PATH=/opt/rtcheck '
     for words, want in (('-DRTCHECK_COMMAND_OPTIONS=--match=1', ' --match=1'), ('-DRTCHECK_COMMAND_OPTIONS=--match=2', ' --match=2'),
@@ -131,7 +133,7 @@ def package_version(stage):
 
 
 def ctest_sanitizer(stage):
-    """Each of the two things that its last line looks for is enough."""
+    """Each of the two patterns in its last line is sufficient."""
     folder, text = project(stage), recipe('LeakSanitizer mode')
     status, said = follow(stage, text, folder)
     must(status != 0 and 'Cannot find memory tester output file' in said, status, said)

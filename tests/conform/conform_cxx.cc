@@ -16,7 +16,7 @@
 
 namespace rows {
 
-/* ---- who answers ---------------------------------------------------------------------------- */
+/* ---- the providing module ------------------------------------------------------------------- */
 
 void in_control()
 {
@@ -187,7 +187,7 @@ void great_alignments()
     }
 }
 
-/* No power of two is no alignment: libstdc++ answers as if there were no memory. */
+/* An alignment that is not a power of two: libstdc++ returns as if there were no memory. */
 void impossible_alignment()
 {
     for (size_t bad : { 0, 3, 24, 4097 }) {

@@ -1,5 +1,5 @@
 /*
- * cxx_no_memory.cc - what new says when there is no memory, and what a new-handler does about it.
+ * cxx_no_memory.cc - the result of new when there is no memory, and the effect of a new-handler.
  */
 #include "cxx.h"
 
@@ -216,7 +216,7 @@ void handler_of_another_thread()
     std::set_new_handler(nullptr);
 }
 
-/* Memory is used up but for a reserve, which the handler frees: the request is then granted. */
+/* Memory is used up except for a reserve, which the handler frees: the request then succeeds. */
 void *reserve;
 
 void handler_frees_reserve()

@@ -1,7 +1,7 @@
 /*
- * families.cc - one block by each way of allocating; the size says which, from 701 on.  Some come
- * after an operator new that threw, or that the new-handler helped: what was tried before must not
- * show in them.
+ * families.cc - one block by each way of allocating; the size names the way, from 701 on.  Some
+ * come after an operator new that threw, or that the new-handler helped: the earlier attempts must
+ * not be recorded in them.
  */
 #include <malloc.h>
 

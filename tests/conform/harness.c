@@ -229,7 +229,7 @@ void limits_restore(void)
     }
 }
 
-/* Nothing asked for by name means every row. */
+/* Without names on the command line every row is selected. */
 static bool is_asked_for(const char *name, char **names)
 {
     if (!*names)

@@ -237,7 +237,7 @@ int main(int argc, char **argv)
             puts(calls[i].function);
         return 0;
     }
-    puts("begin"); /* stdio asks what kind of file it is: not in the sandbox */
+    puts("begin"); /* stdio calls fstat on it: not allowed in the sandbox */
     fflush(stdout);
     signal(SIGUSR1, SIG_IGN);
     make_pointers();

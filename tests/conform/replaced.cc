@@ -1,6 +1,6 @@
 /*
- * replaced.cc - a program with an operator new and delete of its own: the library's other forms lead
- * to those, and it says how often.  Built once more with either alone (replaced_new.cc, replaced_delete.cc).
+ * replaced.cc - a program with its own operator new and delete: the library's other forms call those; it
+ * prints how often.  Built once more with either alone (replaced_new.cc, replaced_delete.cc).
  */
 /* rtc-build: -fsized-deallocation */
 #include <cstdio>

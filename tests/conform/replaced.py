@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs with an operator new or delete of their own: called as often as without us, nobody accused."""
+"""Programs with their own operator new or delete: called as often as without rtcheck, no error reported."""
 # rtc-test: conform/replaced ci 60
 import os
 import subprocess

@@ -167,7 +167,7 @@ void row_memalign_size_equals_alignment(void)
         }
 }
 
-/* What an aligned block was cut from must not be handed out as if nothing had happened. */
+/* The remainders of the block that an aligned block was cut from must not overlap other blocks. */
 void row_memalign_between_others(void)
 {
     enum { BLOCKS = 400 };

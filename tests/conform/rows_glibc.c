@@ -1,6 +1,6 @@
 /*
- * rows_glibc.c - glibc's own surface around malloc: who answers for each name, usable sizes,
- * statistics and tuning, the __libc_ names, what old binaries and C23 programs call.
+ * rows_glibc.c - glibc's own surface around malloc: the module that defines each name, usable
+ * sizes, statistics and tuning, the __libc_ names, functions for old binaries and C23 programs.
  */
 #include "rows.h"
 
@@ -51,7 +51,7 @@ void row_heap_where_asked_for(void)
     }
 }
 
-/* One name answered by somebody else means two heaps: each frees what the other gave. */
+/* A name defined by another module means two heaps: each frees blocks of the other. */
 static void expect_one_module(const char *const *names)
 {
     const void *module = module_of(dlsym(RTLD_DEFAULT, "malloc"));
@@ -81,7 +81,7 @@ void row_surface_libc_names(void)
     expect_one_module(names);
 }
 
-/* glibc before 2.43 lacks them; programs that ask by name must then get ours, not half of them. */
+/* glibc before 2.43 lacks them; programs that look them up must get all of ours or none. */
 void row_surface_c23(void)
 {
     static const char *const names[] = { "free_sized", "free_aligned_sized", NULL };
@@ -164,7 +164,7 @@ void row_usable_every_size(void)
     }
 }
 
-/* What a program may use by the usable size is its own: no neighbour sees it. */
+/* The usable size may be written completely: no neighbour is changed. */
 void row_usable_is_writable(void)
 {
     enum { BLOCKS = 2000 };
@@ -232,7 +232,7 @@ static size_t mallinfo2_in_use(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* 8 MiB in small and in big blocks: both must show, whatever counts as overhead. */
+/* 8 MiB in small and in big blocks: both must be counted, whether or not overhead is. */
 void row_mallinfo_follows_use(void)
 {
     enum { BLOCKS = 4096 };
@@ -432,7 +432,7 @@ static void hook_free(void *p, const void *caller)
     hooks_called++;
 }
 
-/* Still exported for old binaries, no longer called by anybody since glibc 2.34. */
+/* Still exported for old binaries; glibc has not called them since 2.34. */
 void row_malloc_hooks_never_called(void)
 {
     void *(**malloc_hook)(size_t, const void *);

@@ -182,7 +182,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts by merging through a block of its own when there is room for one. */
+/* qsort merges through a temporary block if memory suffices. */
 void row_qsort_large(void)
 {
     enum { NUMBERS = 200000 };

@@ -58,7 +58,7 @@ static int compare_extents(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Shell sort: qsort may allocate, and asks for the size of the memory outside the sandbox. */
+/* Shell sort: qsort may allocate, and reads the size of the memory outside the sandbox. */
 static void sort_extents(struct extent *e, size_t count)
 {
     for (size_t gap = count / 2; gap > 0; gap /= 2)

@@ -14,12 +14,12 @@
 extern char **environ;
 
 static struct {
-    int there[2], go[2]; /* pipes: the shell is there; it may go on */
+    int there[2], go[2]; /* pipes: the shell has started; it may continue */
     sem_t held, walk;
     char line[100];
 } shells;
 
-/* A shell that says that it is there, and waits. */
+/* A shell that reports its start, and waits. */
 static void shells_begin(void)
 {
     expect(pipe(shells.there) == 0 && pipe(shells.go) == 0, "no pipe");
@@ -68,7 +68,7 @@ static void *walk_later(void *unused)
     return unused;
 }
 
-/* What the stack had is not there any more. */
+/* Overwrite earlier words on the stack. */
 static __attribute__((noinline)) void scribble(void)
 {
     char room[20000];

@@ -1,9 +1,9 @@
 /*
  * rows_signals.c - handlers that allocate and free.
  *
- * Where the handler may have interrupted malloc itself glibc promises nothing (it can deadlock);
- * we do, so those rows are ours alone.  They end when enough handlers have demonstrably caught
- * the allocator at work - the interrupted pc lay in its module -, not after some time.
+ * If the handler interrupted malloc itself, glibc promises nothing (it can deadlock); rtcheck does,
+ * so those rows run only with rtcheck.  They end when enough handlers have interrupted the
+ * allocator (the interrupted pc was in its module), not after some time.
  */
 #include "rows.h"
 #include "../unit/step.h"

@@ -273,7 +273,7 @@ void row_thread_destructor_allocates(void)
     print_result("%d destructors ran", late_calls);
 }
 
-/* Sets itself again until libc gives up: its last round runs after every other destructor. */
+/* Set itself again until libc stops: its last round runs after every other destructor. */
 static void late_work_again(void *block)
 {
     free(block);
@@ -422,7 +422,7 @@ void row_thread_on_heap_stack(void)
     }
 }
 
-/* ---- what mallinfo2 says while threads come and go ------------------------------------------- */
+/* ---- mallinfo2 while threads start and end --------------------------------------------------- */
 
 enum { ASKED_THREADS = 60 };
 

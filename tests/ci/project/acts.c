@@ -75,7 +75,7 @@ __attribute__((noinline)) static void in_child(void)
     waitpid(child, NULL, 0);
 }
 
-/* What was passed on the stack before is no pointer to anything. */
+/* Arguments passed on the stack before must not be found as pointers. */
 __attribute__((noinline)) static void wipe_stack(void)
 {
     volatile char bytes[4096];
