@@ -40,7 +40,7 @@ def own_exit(stage):
 
 
 def what_counts(stage):
-    """Suppressed and known findings do not change the status; an unreadable file of rules makes the run
+    """Suppressed and known findings do not change the status; an invalid rules or baseline file makes the run
     fail."""
     room = stage.room()
     for text, want in (('leak:lose', 7), ('leak:nothing', 9), ('leek:x', 125)):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What it costs to time our own operations: at most 1 % of the instructions of a malloc loop, by callgrind.
+"""The cost of timing the runtime's operations: at most 1 % of the instructions of a malloc loop, by callgrind.
 
 With cost-every=0 the same code runs, and times nothing.  The full form has a runtime that was built without (RTC_UNTIMED),
 and loops of several depths.

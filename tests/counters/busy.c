@@ -1,5 +1,5 @@
 /*
- * busy.c - allocates and frees, in a way whose costs are to be told.
+ * busy.c - allocates and frees; the driver checks the reported costs.
  *
  *     busy plain | threads | forks | killed | forbidden | between | maps | told
  */
@@ -50,7 +50,7 @@ static void forks(void)
         ;
 }
 
-/* Children that begin at each operation of a row of those that are timed; their first may be the next. */
+/* Children that begin at each operation of a timed row; their first operation may be the next of the row. */
 static void between(void)
 {
     for (int i = 0; i < ROWS; i++) {
@@ -73,7 +73,7 @@ static void maps(int rounds)
     }
 }
 
-/* Who is told takes two microseconds each time, which are his own. */
+/* The handler takes two microseconds each time, which count as its own. */
 static void busy_handler(unsigned type, union rtc_event *event, void *arg)
 {
     struct timespec begun, now;

@@ -67,7 +67,7 @@ uint64_t sampled(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index)
     return value;
 }
 
-/* Pages that nobody has touched, mapped before anything is counted: the runtime sees no call. */
+/* Untouched pages, mapped before counting starts: the runtime sees no call. */
 static struct {
     char *at;
     _Atomic size_t used;

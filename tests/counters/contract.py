@@ -23,7 +23,7 @@ def rows(how, without=None):
     return check
 
 
-# What is said of an event that perf_event_open refuses, and of those that a clock could stand in for.
+# The text for an event that perf_event_open refuses, and for the events that a clock can replace.
 CLOCKS = ('ACCES', 'PERM', 'NOSYS')
 SAID = {
     'ENOENT': '1 %s: n/a: no PMU',
@@ -43,7 +43,7 @@ def filled(said):
 
 
 def words_of(name):
-    """The same words by themselves."""
+    """The reason alone."""
     return filled(SAID[name]).split('%s: ')[1]
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Our own share of the costs in the report: of threads, of children, of who was killed, and where it cannot be had."""
+"""The runtime's share of the costs in the report: of threads, children and killed processes, and on machines that do
+not provide it."""
 # rtc-test: counters/costs ci 120
 import os
 import sys
@@ -14,7 +15,7 @@ OPERATIONS = ('allocate', 'free')
 
 
 def run(stage, mode, options=(), how='launcher', status=0):
-    """cost.self, and what the log says."""
+    """(cost.self, the log)."""
     done = Run(stage, [stage.program('counters/busy'), mode], how=how, options=options).wait()
     must(done.status == status, mode, done.status, done.err[-300:])
     return done.report.data['cost']['self'], done.log
@@ -30,7 +31,7 @@ def are_about(got, wanted, mode):
 
 
 def counted(stage):
-    """Of all threads and processes, by the launcher and by hand."""
+    """Over all threads and processes, by the launcher and by hand."""
     for mode, times in (('plain', 2), ('threads', 6), ('forks', 6)):
         self, log = run(stage, mode)
         are_about(operations(self), times * PAIRS, mode)
@@ -50,7 +51,7 @@ def counted(stage):
 
 
 def maps(stage):
-    """What each call that maps or unmaps takes beside it: less than a ten-thousandth part of a second, and not nothing."""
+    """The cost per mapping call is less than 100 microseconds, and not 0."""
     self, log = run(stage, 'maps')
     work = self['share']['work']
     are_about([work['events']['operations']], 2 * PAIRS, 'maps')
@@ -81,7 +82,7 @@ def cycles(stage):
 
 
 def killed(stage):
-    """What was done until then."""
+    """The work until the kill is counted."""
     self, log = run(stage, 'killed', status=-9)
     are_about(operations(self), PAIRS, 'killed')
     must(self['share']['work']['scan']['ns'] == 0 and self['share']['work']['scan']['faults'] is None, self)
@@ -89,19 +90,21 @@ def killed(stage):
 
 
 def forbidden(stage):
-    """The processor's clock may be forbidden: then nothing is timed, and nobody is ended by it."""
+    """Reading the processor's clock may be forbidden: then nothing is timed, and the program is not
+    killed."""
     self, log = run(stage, 'forbidden')
     are_about(operations(self), PAIRS, 'forbidden')
     must(self['share']['sandboxed'] and 'until' in log, self, log)
 
 
 def between(stage):
-    """Children may begin at any operation of a row, and their first may be the one that is due."""
+    """Children may begin at any operation of a row, and their first operation may be one that is due to be
+    timed."""
     run(stage, 'between', options=['cost-every=1'])
 
 
 def too_few(stage):
-    """What was not timed is not known, and not 0."""
+    """Operations that were not timed have no cost, and not 0."""
     done = Run(stage, ['/bin/true'], options=['cost-every=1000000']).wait()
     share = done.report.data['cost']['self']['share']
     must(share['alloc_ns'] is None and share['work']['allocate']['ns'] is None, share)

@@ -1,6 +1,6 @@
 /*
- * halved.c - for the launcher, as a preloaded library: each counter that it reads was on the processor for half of
- * the time only, as if it had to share.
+ * halved.c - a preloaded library for the launcher: each counter that it reads was on the processor for half of the
+ * time only, as if multiplexed.
  *
  * rtc-build: shared
  */

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""What the runtime records as its own share, against callgrind's count of instructions.
+"""The runtime's recorded share of the costs, compared with callgrind's count of instructions.
 
-A share of time is not one of instructions, and under valgrind time is something else again.  So like is
-compared with like: the program runs with a clock that goes on by 1 with each instruction of an operation that
-is timed (steps.c).  What is recorded then is in instructions, by the same samples, the same calibration and
-the same sums as ever; callgrind counts those of all that the program's calls of malloc, free and the like take.
-Both as a share of all instructions that callgrind counted.
+A share of time is not a share of instructions, and time under valgrind is different again.  So the program runs
+with a clock that advances by 1 with each instruction of a timed operation (steps.c).  The recorded cost is then
+in instructions, by the same samples, calibration and sums as always; callgrind counts the instructions of all
+the program's calls of malloc, free and similar functions.  Both are shares of all instructions that callgrind
+counted.
 
-Without what the runtime times by the thread's clock: its start, the end, to clear or copy a lot, and what is
-known of the frames of huge functions.
+Not included: costs that the runtime measures by the thread's clock, which are its start, its end, clearing or
+copying large blocks, and the frame rules of huge functions.
 """
 # rtc-test: counters/instructions ci 120
 # rtc-test: counters/instructions-full full 3600 --full
@@ -25,7 +25,7 @@ sys.path[:0] = [HERE + '/../stress', HERE + '/../bench']
 import workloads
 from harness import Lacking, clean_environment, main, must
 
-LEAST = 0.10  # a program whose share is smaller says little
+LEAST = 0.10  # a smaller share is too inaccurate
 OPERATION = re.compile(r'(malloc|free|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|_Zn[wa]|_Zd[la])')
 BY_THREAD_CLOCK = ('clear_long', 'copy_long', 'long_row')
 PLAIN = 'glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX2,-AVX,-ERMS,-FSRM,-RTM'  # the same memset in both
@@ -49,7 +49,7 @@ def run(stage, row, place, command):
     return done.stdout.rstrip('\n').split('\n')[-1]
 
 
-# ---- what the runtime says -------------------------------------------------------------------
+# ---- the runtime's record --------------------------------------------------------------------
 
 def said(stage, row):
     """Instructions of all operations."""
@@ -66,10 +66,10 @@ def said(stage, row):
     return (sum(w['ns'] or 0 for w in work.values()) - by_clock) * rate
 
 
-# ---- what callgrind says ---------------------------------------------------------------------
+# ---- callgrind's counts ----------------------------------------------------------------------
 
 def calls_of(lines):
-    """Of a file of callgrind's; also what is no part of a call, as one without its latter half."""
+    """Calls in a file of callgrind's, and the functions' own costs, which have no callee."""
     names, now = {}, {}
     calls = None
     for line in lines:
@@ -108,7 +108,7 @@ def counted(stage, row):
 # ---- both ------------------------------------------------------------------------------------
 
 def compare(stage, row):
-    """The share that was counted, by how much of it what is said is off, and words."""
+    """(the counted share, the relative error of the reported one, a text)."""
     got, (ours, all) = said(stage, row), counted(stage, row)
     off = got / ours - 1
     return ours / all, abs(off), '%s: said %.1f %%, counted %.1f %%: %+.1f %%' % (

@@ -32,7 +32,7 @@ def counted(stage, names, program='counters/faults', status=5, **more):
 
 
 def everybody(stage):
-    """Each of four touches 1000 pages; nobody touches many more."""
+    """Each of four processes touches 1000 pages; no other process touches many."""
     rows, run = counted(stage, 'page-faults:u,page-faults,task-clock,clock:monotonic,rusage:minor-faults,dummy')
     must(4000 <= rows['page-faults:u']['value'] <= 6500, rows)
     must(rows['page-faults:u']['value'] <= rows['page-faults']['value'] <= 9000, rows)
@@ -58,7 +58,8 @@ def text(stage):
 
 
 def kept(stage):
-    """The file that is kept tells the same, in the text and in JSON; one that was measured in vain says so."""
+    """A kept file has the same counters, in the text and in JSON; one whose measurement failed contains a
+    note."""
     names = 'page-faults:u,rusage:user-time,instructions,clock:thread'
     run = Run(stage, [stage.program('counters/faults')], options=['counters=' + names, 'measure=2'], keep=True).wait()
     first, again = run.report.data, run.reread().data
@@ -75,7 +76,8 @@ def kept(stage):
 
 
 def reasons(stage):
-    """What perf_event_open refuses, in the words that a program gets; a clock where it tells the same, and never 0."""
+    """Events that perf_event_open refuses have the same reason as in a program; a clock replaces them if it is
+    equivalent, never 0."""
     for name in SAID:
         scene = [stage.program('counters/refuse'), str(getattr(errno, name))]
         rows = counted(stage, 'instructions:u,minor-faults:u,page-faults,task-clock', wrap=scene)[0]
@@ -92,7 +94,7 @@ def reasons(stage):
 
 
 def machine(stage):
-    """What this machine lacks is not known, and why."""
+    """Events that this machine lacks have a reason and no value."""
     names = 'instructions,r1c2,LLC-load-misses,nothing/event=1,umask=2/,clock:thread,schedstat:wait-time'
     run = Run(stage, [stage.program('counters/faults')], options=['counters=' + names]).wait()
     rows = {row['name']: row for row in run.report.data['counters']}
@@ -103,7 +105,8 @@ def machine(stage):
 
 
 def by_libpfm(stage):
-    """Names that libpfm4 alone knows: of the kernel, of a processor, of another one; the environment stays the program's."""
+    """Names that only libpfm4 has: of the kernel, of a processor, of another one; the program's environment is
+    unchanged."""
     rows = counted(stage, 'perf::PAGE-FAULTS,page-faults,perf::PAGE-FAULTS:u,page-faults:u')[0]
     must(4000 <= rows['perf::PAGE-FAULTS:u']['value'] <= rows['perf::PAGE-FAULTS']['value'] <= 9000, rows)
     for mode in ('', ':u'):
@@ -135,7 +138,7 @@ ORDINARY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] if os
 
 
 def guarded(stage):
-    """The exec of what an ordinary user may not look at takes the counters away: then nothing is 0."""
+    """The exec of a program that an ordinary user may not read closes the counters: then no value is 0."""
     for mode in (0o4711, 0o711, 0o755):
         program = stage.room() + '/faults'
         shutil.copy(stage.program('counters/faults'), program)
@@ -148,7 +151,7 @@ def guarded(stage):
 
 
 def mistakes(stage):
-    """A name that nobody knows: nothing is run."""
+    """An unknown name: the program is not started."""
     for names, said in (('page-faults,nonsense', 'there is no event of this name: nonsense (--counters=help lists them)'),
                         ('cs:u', 'this happens in the kernel alone: cs:u'),
                         ('task-clock:k', 'its modes are not told apart: task-clock:k'),
@@ -170,7 +173,7 @@ def mistakes(stage):
 
 
 def names(stage):
-    """All names there are, each with its source or why not; and each can be asked for."""
+    """All available names, each with its source or a reason; each can be counted."""
     done = subprocess.run([stage.rtcheck, '--counters=help'], env=clean_environment(), capture_output=True, text=True, timeout=50)
     rows = dict(line.split(None, 1) for line in done.stdout.splitlines())
     must(done.returncode == 0 and rows['task-clock'] == 'perf: software' and rows['clock:monotonic'].startswith('clock_gettime'), rows)

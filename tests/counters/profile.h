@@ -34,7 +34,7 @@ uint32_t event_of(rtc_profile_t *p, const char *event);
 uint64_t read_var(rtc_profile_t *p, const char *variable); /* its value must be known */
 int try_var(rtc_profile_t *p, const char *variable);       /* returns the result of the read */
 
-/* Allocate n blocks of BYTES and keep them in list `who` (below THREADS), at most 64. */
+/* Allocate n blocks of BYTES and keep them in list `who` (< THREADS), 64 at most. */
 void allocate(unsigned who, unsigned n);
 void release(unsigned who, unsigned n);
 

@@ -17,7 +17,7 @@ ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks', 'sites_without
 
 
 def rows(how, most):
-    """Of each moment six variables are read: `most` makes ten million."""
+    """Six variables are read for each moment: `most` makes ten million."""
     def check(stage):
         moments = str(stage.sample(1000, most))
         return '%s, %s moments' % (rows_hold(stage, 'counters/profile', ROWS, how, ['--moments', moments], 3500), moments)
@@ -32,12 +32,12 @@ def pool_full(stage):
 
 
 def without_end(stage):
-    """Of millions of blocks; no search for leaks among them."""
+    """With millions of blocks; without a leak check, which would take too long."""
     rows_hold(stage, 'counters/profile', ['sites_without_end'], 'hand', options=['leaks=no'])
 
 
 def hidden(stage):
-    """Of a search in mid-run: what rules hid is known to the program that asked."""
+    """A check on demand: the program that requested it can read the number of suppressed leaks."""
     rules = stage.room() + '/rules'
     with open(rules, 'w') as f:
         f.write('leak:lose_two\n')
@@ -46,14 +46,14 @@ def hidden(stage):
 
 
 def without_wiping(stage):
-    """Where the kernel cannot wipe a page at a fork we do, in those that we hear of."""
+    """If the kernel cannot wipe a page at a fork, the runtime does, in forks that it intercepts."""
     rows = [r for r in ROWS if 'fork' in r or 'callback' in r]
     return rows_hold(stage, 'counters/profile', rows, 'hand', env={'RTCHECK_TEST_WITHOUT': 'wipeonfork'})
 
 
 def without_recheck(stage):
-    """A runtime that does not look whether anybody was counting meanwhile tears a moment.  It
-    takes 2 s mostly, and more where other programs have one of two processors."""
+    """A runtime that does not check for concurrent counting reads a torn moment.  It usually takes 2 s, and
+    longer when other programs use one of two processors."""
     room = stage.room()
     env = {'LD_PRELOAD': mutant.build(room, 'NO_RECHECK'), 'RTCHECK_POOL_DIR': room}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -92,7 +92,7 @@ static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     must(!realloc(NULL, 10) && !realloc(mine, 8) && !realloc(mine, 1 << 20));
     free(theirs); /* that it may */
     must(!malloc(10)); /* still */
-    free_badly(theirs); /* what it does wrong is not told to itself */
+    free_badly(theirs); /* its own errors are not delivered to it */
     delivered++;
     return 0;
 }
@@ -126,7 +126,7 @@ static int frees_badly(rtc_profile_t *p, struct rtc_profile_desc *event, void *p
     return 0;
 }
 
-/* One callback's doing is told to the others. */
+/* Errors of one callback are delivered to the others. */
 void row_callbacks_within(void)
 {
     unsigned first = 0, second = 0;
@@ -152,7 +152,7 @@ static int is_interrupted(rtc_profile_t *p, struct rtc_profile_desc *event, void
     unsigned *how = context;
     must(!malloc(10));
     if (*how > 1)
-        free_twice(); /* which another one is told of */
+        free_twice(); /* delivered to the other callback */
     else if (*how == 1)
         raise(SIGUSR1);
     return 0;
@@ -267,7 +267,7 @@ static int forks(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, 
     return 0;
 }
 
-/* On both sides it goes on behind the callback; in the child nobody is waited for who is not there. */
+/* On both sides the callback returns; the child does not wait for threads that it does not have. */
 void row_callback_forks(void)
 {
     pid_t pid = -1;
@@ -301,7 +301,7 @@ static void *fail_often(void *unused)
     return unused;
 }
 
-/* While threads are told all the time callbacks come and go, and what they use with them. */
+/* While events are delivered, callbacks are registered and removed, and their contexts unmapped. */
 void row_callbacks_come_and_go(void)
 {
     pthread_t thread[4];
@@ -316,7 +316,7 @@ void row_callbacks_come_and_go(void)
         while (heard == before)
             sched_yield();
         must(rtc_profile_close(p) == 0);
-        must(munmap(context, 4096) == 0); /* a fault, if anybody is there still */
+        must(munmap(context, 4096) == 0); /* a fault if a callback still runs */
     }
     over = true;
     for (unsigned i = 0; i < 4; i++)

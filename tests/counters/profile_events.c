@@ -1,5 +1,5 @@
 /*
- * profile_events.c - rows of profile.def: who is told of what, and what a callback may do.
+ * profile_events.c - rows of profile.def: delivery of events, and what a callback may do.
  */
 #include "profile.h"
 
@@ -41,7 +41,7 @@ static int take_note(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     memcpy(delivered.word, param ? param : delivered.word, size);
     delivered.tid = (pid_t)syscall(SYS_gettid);
     delivered.count++;
-    errno = 99; /* nobody sees it */
+    errno = 99; /* not visible to the program */
     return -1;  /* nor this */
 }
 
@@ -131,7 +131,7 @@ void row_report(void)
     must(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 42);
     listen_to(p, "report", take_note, &delivered);
     rtc_check_leaks(RTC_QUIET, NULL);
-    must(delivered.count == 0); /* nobody but us is told */
+    must(delivered.count == 0); /* a quiet check is not reported */
     rtc_check_leaks(0, NULL);
     must(was_delivered(p, "report") && !delivered.data && delivered.size == 0);
     must(read_var(p, "suppressed") == 0);
@@ -153,7 +153,7 @@ void row_pool_grow(void)
     must(delivered.pool.used <= delivered.pool.size && delivered.pool.used > size / 2);
 }
 
-/* Run where files may have a few MiB; the run goes on. */
+/* Run with a limit of a few MiB for files; the run continues. */
 void row_pool_full(void)
 {
     rtc_profile_t *p = open_process();
@@ -247,7 +247,7 @@ static void *free_twice_there(void *unused)
     return unused;
 }
 
-/* Of a thread: what happens to it alone. */
+/* Callbacks of a thread: only events in that thread. */
 void row_thread_callbacks(void)
 {
     pthread_t thread;
@@ -275,12 +275,12 @@ static int stay(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, s
     while (stage != 2)
         sched_yield();
     for (unsigned i = 0; i < 1000; i++)
-        sched_yield(); /* who did not wait for us has gone on by now */
+        sched_yield(); /* a caller that does not wait would have returned by now */
     *(unsigned *)context = 1;
     return 0;
 }
 
-/* When a callback is gone nobody runs it any more; nobody else waits. */
+/* A removed callback does not run any more; only its removal waits for it. */
 void row_unregister_waits(void)
 {
     pthread_t thread;

@@ -30,7 +30,7 @@ void row_open(void)
     must(rtc_profile_end_reads(NULL, 0) == -EINVAL);
 }
 
-/* A place is used again, so a thousand need no more room than one, and many at once are apart. */
+/* A slot is reused, so a thousand need no more memory than one; open ones are distinct. */
 void row_close(void)
 {
     rtc_profile_t *p[50], *again;

@@ -29,7 +29,7 @@ void row_errors(void)
     must(rtc_profile_reset(p, 0) == 0 && read_var(p, "err_duf") == 0);
 }
 
-/* Of a child: its own, also where they were reset before; its counts of allocations are its parent's. */
+/* A child counts its own errors, also after a reset in the parent; it inherits counts of allocations. */
 void row_errors_in_children(void)
 {
     rtc_profile_t *p = open_process();
@@ -49,7 +49,7 @@ void row_errors_in_children(void)
     must(read_var(p, "err_maf") == 0);
 }
 
-/* What was lost is told by a search alone; before it nothing is known. */
+/* Only a search counts lost blocks; before it the variables have no value. */
 void row_searches(void)
 {
     rtc_profile_t *p = open_process();
@@ -58,9 +58,9 @@ void row_searches(void)
     for (unsigned i = 0; i < 3; i++)
         must(malloc(40 + i));
     long lost = rtc_check_leaks(RTC_QUIET, NULL);
-    must(lost >= 2); /* of the last one a register may tell */
+    must(lost >= 2); /* a register may hold the last one */
     must(read_var(p, "scan_count") == 1 && read_var(p, "blocks_leaked") == (uint64_t)lost);
-    must(try_var(p, "suppressed") == -ENODATA); /* it was told to nobody */
+    must(try_var(p, "suppressed") == -ENODATA); /* it was not reported */
 }
 
 __attribute__((noinline)) static void lose_two(void)
@@ -126,7 +126,7 @@ void row_threads_seen(void)
     must(read_var(p, "threads_seen") == 6 && read_var(p, "threads_live") <= 2);
 }
 
-/* The kernel is asked; a row of libc's own answers lies between two of them. */
+/* The value comes from the kernel; here it lies between two of libc's own results. */
 void row_perf(void)
 {
     struct rusage usage;
@@ -181,7 +181,7 @@ void row_site(void)
     hold(0, 100, 1000);
     hold(1, 7, 300000);
     uint64_t site = rtc_profile_site_of(held[0][0]);
-    for (uint64_t none = site + 1000; none <= UINT32_MAX; none = 2 * none + 1) /* all those that there are lie before it */
+    for (uint64_t none = site + 1000; none <= UINT32_MAX; none = 2 * none + 1) /* larger than all existing ones */
         must(rtc_profile_open(RTC_PROFILE_SITE, none, 0, &p, NULL) == -EINVAL);
     must(rtc_profile_open(RTC_PROFILE_SITE, site, 0, &p, NULL) == 0);
     must(read_var(p, "blocks_live") == 100 && read_var(p, "bytes_live") == 100 * 1000);
@@ -238,7 +238,7 @@ static void *come_and_go(void *unused)
     return unused;
 }
 
-/* One snapshot with sites, of a process all of whose sites are among those told: their sums, of blocks in use. */
+/* One snapshot with sites, when the list has all sites of the process: they add up to the blocks in use. */
 static int add_up_sites(rtc_profile_t *p, unsigned in_first)
 {
     struct rtc_profile_site list[RTC_PROFILE_TOP_SITES];
@@ -268,7 +268,7 @@ static void end_threads(pthread_t thread[3])
         must(pthread_join(thread[i], NULL) == 0);
 }
 
-/* All blocks are somewhere: their sums are those of the same moment, while threads are at it. */
+/* All blocks belong to a site: the sums are those of the same moment, while threads allocate. */
 void row_sites_at_once(void)
 {
     pthread_t thread[3];

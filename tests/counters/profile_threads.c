@@ -58,7 +58,7 @@ static uint64_t value(rtc_profile_t *p, uint32_t id)
     return value;
 }
 
-/* Every block of the threads has the same size, so bytes tell the number of blocks; *others: all there are but them. */
+/* Every block of the threads has the same size, so bytes give the number of blocks; *others: all other bytes. */
 static bool is_torn(rtc_profile_t *p, uint64_t *others)
 {
     uint64_t blocks = value(p, ids.allocs) - value(p, ids.frees), bytes = value(p, ids.bytes);
@@ -67,7 +67,7 @@ static bool is_torn(rtc_profile_t *p, uint64_t *others)
            bytes != value(p, ids.alloc_bytes) - value(p, ids.free_bytes);
 }
 
-/* Of all moments none is torn; stops at the first one that is. */
+/* No moment is torn; stop at the first one that is. */
 void row_one_moment(void)
 {
     pthread_t thread[THREADS];
@@ -89,7 +89,7 @@ void row_one_moment(void)
     join_all(thread, THREADS);
 }
 
-/* What is read of a snapshot stays, while four threads allocate. */
+/* Values read from a snapshot do not change while four threads allocate. */
 void row_stability(void)
 {
     pthread_t thread[4];
@@ -187,7 +187,7 @@ static void read_in_handler(int signal)
         known = known + 1;
 }
 
-/* So often, in whatever the row does. */
+/* Interrupt the row at short intervals. */
 static void interrupt(void (*handler)(int))
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};

@@ -1,6 +1,6 @@
 /*
- * reasons.c - tries to count some events, each in a set of its own, and prints the number's source or the
- * reason why there is none.
+ * reasons.c - counts some events, each in a separate set, and prints the number's source or the reason
+ * why there is none.
  */
 #include <stdio.h>
 #include <string.h>

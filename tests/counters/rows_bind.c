@@ -88,7 +88,7 @@ void row_presets(void)
     must(rtc_cpc_unbind(cpc, set) == 0 && rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
     must(is_about(sampled(cpc, set, 0), 2000000));
 
-    other = set_of(cpc, "page-faults", USER); /* the one that was bound last is meant */
+    other = set_of(cpc, "page-faults", USER); /* the set that was bound last is changed */
     must(rtc_cpc_bind_curlwp(cpc, other, 0) == 0 && rtc_cpc_request_preset(cpc, 0, 3000000) == 0);
     must(rtc_cpc_set_restart(cpc, other) == 0 && is_about(sampled(cpc, other, 0), 3000000));
     must(rtc_cpc_set_restart(cpc, set) == 0 && is_about(sampled(cpc, set, 0), 2000000));
@@ -129,7 +129,7 @@ void row_enable_and_disable(void)
     must(rtc_cpc_enable(cpc) == 0 && rtc_cpc_enable(cpc) == 0);
     touch(64);
     must(is_about(sampled(cpc, set, 0), 128) && is_about(sampled(cpc, clock, 0), 128));
-    must(sampled(other, foreign, 0) >= 768); /* another handle's sets go on */
+    must(sampled(other, foreign, 0) >= 768); /* another handle's sets continue */
     must(rtc_cpc_disable(cpc) == 0 && rtc_cpc_set_restart(cpc, set) == 0);
     touch(64);
     must(sampled(cpc, set, 0) == 0);
@@ -193,7 +193,7 @@ void row_software_events(void)
     must(rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0 && strcmp(r.source, "perf: software") == 0);
 }
 
-/* With a PMU it counts; without one nothing says 0. */
+/* With a PMU it counts; without one there is a reason, not 0. */
 void row_hardware_or_a_reason(void)
 {
     struct rtc_cpc_reading r;
@@ -257,7 +257,7 @@ void row_overflow(void)
     must(overflow.signals == 1 && overflow.index == 1 && overflow.code == POLL_HUP);
     must(value_of(overflow.cpc, overflow.buf, 1) < 10); /* it went round */
 
-    /* All of the set stands still, and is not to be had going but by a restart. */
+    /* The whole set has stopped; only a restart starts it again. */
     uint64_t frozen = sampled(overflow.cpc, overflow.set, 0);
     must(frozen >= 95 && frozen < 110);
     touch(500);
@@ -275,7 +275,7 @@ void row_overflow(void)
     touch(1050);
     must(overflow.signals >= 9 && overflow.signals <= 11);
 
-    /* What was stopped before it overflows, does so when it goes on. */
+    /* A set that was stopped before its overflow overflows after it is enabled again. */
     overflow.restart = false;
     must(rtc_cpc_set_restart(overflow.cpc, overflow.set) == 0);
     overflow.signals = 0;
@@ -358,7 +358,7 @@ void row_closed_descriptors(void)
     must(rtc_cpc_buf_hrtime(cpc, buf) == when); /* as it was */
     fails(rtc_cpc_set_restart(cpc, set), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL);
     must(rtc_cpc_unbind(cpc, set) == 0);
-    must(read(ends[0], &byte, 1) == 1 && byte == 'x'); /* nobody has read or closed it */
+    must(read(ends[0], &byte, 1) == 1 && byte == 'x'); /* the runtime has neither read nor closed it */
 }
 
 /* A clock that is a file. */
@@ -402,13 +402,13 @@ void row_no_descriptors(void)
     must(rtc_cpc_unbind(cpc, clock) == 0);
     without_a_descriptor_to_read(cpc, used + 1);
     rtc_cpc_t *early = rtc_cpc_open(RTC_CPC_VER_CURRENT);
-    must(early && rtc_cpc_caps(early) == 0); /* nobody knows */
+    must(early && rtc_cpc_caps(early) == 0); /* unknown without a descriptor */
     close(fd);
     must(rtc_cpc_caps(early) == rtc_cpc_caps(cpc) && rtc_cpc_npic(early) == rtc_cpc_npic(cpc));
     must(strcmp(rtc_cpc_cciname(early), rtc_cpc_cciname(cpc)) == 0);
 }
 
-/* No call that the sandbox may forbid is made; clocks that are allowed go on. */
+/* No system call that the sandbox may forbid is made; permitted clocks continue. */
 void row_sandbox(void)
 {
     rtc_cpc_t *cpc = open_quietly();

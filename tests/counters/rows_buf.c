@@ -47,7 +47,7 @@ void row_arithmetic(void)
     rtc_cpc_buf_sub(cpc, a, a, a);
     must(value_of(cpc, a, 0) == 0 && value_of(cpc, a, 1) == 0);
 
-    /* What is not known makes nothing known. */
+    /* The sum with an unknown value is unknown. */
     struct rtc_cpc_reading r;
     rtc_cpc_buf_t *fresh = buffer(cpc, set);
     rtc_cpc_buf_add(cpc, c, b, fresh);
@@ -94,7 +94,7 @@ void row_sets_differ(void)
     rtc_cpc_buf_copy(cpc, b, a);
     must(value_of(cpc, b, 0) == 2 && last_error.count == 2 && strcmp(last_error.function, "rtc_cpc_buf_copy") == 0);
 
-    /* Of the same set, but before it had all its requests. */
+    /* A buffer of the same set, made before the set had all its requests. */
     add(cpc, set, "task-clock", 0, BOTH);
     rtc_cpc_buf_t *longer = buffer(cpc, set);
     rtc_cpc_buf_copy(cpc, longer, a);

@@ -8,7 +8,7 @@
 
 static rtc_cpc_t *cpc;
 
-/* A child that touches `pages` pages each time it is told to, and says when it has. */
+/* A child that touches `pages` pages at each command, and reports when it has done so. */
 static struct {
     pid_t pid;
     int ask[2], answer[2];
@@ -146,7 +146,7 @@ void row_created_process_without_program(void)
     must(rtc_pctx_release(pctx) == 0); /* without SIGPIPE */
 }
 
-/* Who was never released does not run. */
+/* A created process that is never released does not run. */
 void row_created_process_without_parent(void)
 {
     char *argv[] = {"echo", "here", NULL}, byte;
@@ -159,7 +159,7 @@ void row_created_process_without_parent(void)
     }
     must_end_well(pid);
     close(ends[1]);
-    must(read(ends[0], &byte, 1) == 0); /* all who held the other end are gone */
+    must(read(ends[0], &byte, 1) == 0); /* all processes with the other end have ended */
 }
 
 void row_processor(void)

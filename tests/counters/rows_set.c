@@ -1,4 +1,4 @@
-/* rows_set.c - handles, sets, requests, and what is told of errors. */
+/* rows_set.c - handles, sets, requests, and the reporting of errors. */
 #include "contract.h"
 
 #include <stdlib.h>

@@ -22,7 +22,7 @@ static void *touch_some(void *arg)
     return NULL;
 }
 
-/* A thread starts and ends with a few faults of its own. */
+/* A thread's start and end cause a few faults. */
 #define OF_A_THREAD 300
 
 static bool is_near(uint64_t counted, uint64_t n)
@@ -140,7 +140,7 @@ void row_thread_has_ended(void)
     end_other(thread);
     must(rtc_cpc_set_sample(cpc, other.set, buf) == 0 && is_near(value_of(cpc, buf, 0), 100));
 
-    /* Its clocks, too, and none goes on with whoever has its number next. */
+    /* Its clocks, too; they do not continue with a new thread of the same id. */
     uint64_t time = value_of(cpc, buf, 1), ticks = usage_ticks();
     must(time > 0 && ticks > 0 && is_near(sampled(cpc, other.usage, 0), 100));
     run_in_thread(touch_some, (void *)1000);
@@ -148,7 +148,7 @@ void row_thread_has_ended(void)
     must(is_near(sampled(cpc, other.usage, 0), 100));
     must(rtc_cpc_set_restart(cpc, other.usage) == 0 && sampled(cpc, other.usage, 0) == 0 && usage_ticks() == 0);
 
-    /* Who binds the set next has clocks that go. */
+    /* After the set is bound to another thread its clocks run. */
     must(rtc_cpc_bind_curlwp(cpc, other.usage, 0) == 0);
     touch(64);
     must(is_near(sampled(cpc, other.usage, 0), 64) && usage_ticks() > 0);
@@ -164,7 +164,7 @@ static void *work(void *pages)
         rtc_cpc_buf_t *buf = buffer(cpc, set);
         must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
         touch(n);
-        must(rtc_cpc_disable(cpc) == 0); /* nobody else's */
+        must(rtc_cpc_disable(cpc) == 0); /* only this thread's sets */
         must(rtc_cpc_set_sample(cpc, set, buf) == 0 && is_near(value_of(cpc, buf, 0), n));
         must(rtc_cpc_set_destroy(cpc, set) == 0 && rtc_cpc_buf_destroy(cpc, buf) == 0);
     }
@@ -263,7 +263,7 @@ static pid_t by_clone(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* Whatever the others are in the middle of, a child can go on with the handle. */
+/* A child can continue with the handle, wherever the other threads were interrupted. */
 void row_forks_while_others_count(void)
 {
     static pid_t (*const make[])(void) = {fork, _Fork, by_clone};

@@ -9,13 +9,13 @@
  *     called   those in a function of libc's or the loader's that was called from there: memset and the like,
  *     kernel   those in the kernel, on behalf of one of these.
  *
- * What a function was called from is seen by what lies on top of its stack: these have small frames.
- * Status 3: the kernel refuses this, or to tell where it is itself.
+ * The caller of such a function is found in the words on top of its stack: these functions have small frames.
+ * Status 3: the kernel does not permit sampling, or reading its own positions.
  *
- * With --timer it need not: a timer of the process's CPU clock runs out, here, and the process - of one thread -
- * is stopped and looked at.  That is a little later, wherever it has come to by then.  A stop in the kernel is seen
- * as the instruction behind the call, so that what is `kernel` else is `inside` and `called`.  Such timers run
- * out with the kernel's ticks: HERTZ above some hundred gives no more of them.
+ * With --timer, a timer of the process's CPU clock expires in this process, which then stops and inspects the
+ * sampled process; that has one thread.  The stop comes a little later than the expiry.  A stop in the kernel has
+ * the pc behind the call, so samples of `kernel` count as `inside` and `called`.  Such timers expire with the
+ * kernel's ticks: HERTZ above some hundred gives no more samples.
  *
  * rtc-build: -D_GNU_SOURCE
  */
@@ -151,7 +151,7 @@ static void drain(struct perf_event_mmap_page *page)
     while (at < end) {
         struct perf_event_header h;
         memcpy(&h, data + at % page->data_size, sizeof h);
-        for (uint64_t i = 0; i < h.size; i++) /* it may go on at the beginning */
+        for (uint64_t i = 0; i < h.size; i++) /* a record may wrap to the beginning */
             copy[i] = data[(at + i) % page->data_size];
         take((const struct perf_event_header *)copy);
         at += h.size;
@@ -199,7 +199,7 @@ static int start(char **argv, const int go[2])
     if (pid == 0) {
         close(go[1]);
         if (read(go[0], &byte, 1) != 1)
-            _exit(2); /* nobody looks: the samples were refused */
+            _exit(2); /* the samples were refused */
         execvp(argv[0], argv);
         perror(argv[0]);
         _exit(127);
@@ -275,7 +275,7 @@ static void start_timer(unsigned hertz, int signal)
                "timer_create");
 }
 
-/* What has become of it; true: it has ended. */
+/* Handle stops of the process; true: it has ended. */
 static bool take_stops(int *status)
 {
     while (waitpid((int)seen.pid, status, WNOHANG) == (pid_t)seen.pid) {

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""What the report says of our own share of the costs, against samples of where the program was.
+"""The runtime's share of the costs in the report, compared with samples of the program's position.
 
-Like is compared with like.  What the report says is the time of the runtime's own code, of functions of
-libc's that it calls (memset, memcpy), of its system calls, and of page faults in all of these, but for those
-of huge pages, which take longer than anything else and come too rarely to be met: here there are none.  Of the
-samples of a process these are those whose pc lies in librtcheck.so, in a function that was called from there, or
-in the kernel, entered from either (samples.c).  What of it lies in librtcheck.so itself is printed beside it.
-Where the kernel refuses such samples, a timer of the process's CPU clock takes them, a tenth as many.
+The report's share is the time of the runtime's own code, of functions of libc that it calls (memset, memcpy), of
+its system calls, and of page faults in all of these.  Faults of huge pages are not included, as they take longer
+than anything else and are too rare to be sampled; they are disabled here.  The comparable samples of a process
+are those whose pc lies in librtcheck.so, in a function that was called from there, or in the kernel, entered
+from either (samples.c).  The share inside librtcheck.so itself is printed beside it.  If the kernel refuses such
+samples, a timer of the process's CPU clock takes them, a tenth as many.
 
-The report is of runs of its own, between those that are sampled: a sample takes longer than many an
-operation of the allocator's.
+The report is of separate runs, between the sampled ones: a sample takes longer than many an operation of the
+allocator.
 """
 # rtc-test: counters/share ci,root 120
 # rtc-test: counters/share-full full,root 3600 --full
@@ -29,7 +29,7 @@ HERTZ = 10000
 TIMER_HERTZ = 250  # the kernel's ticks, on most machines
 BY_PERF = [str(HERTZ)]
 BY_TIMER = ['--timer', str(TIMER_HERTZ)]
-LEAST = 0.10  # a program whose share is smaller says little
+LEAST = 0.10  # a smaller share is too inaccurate
 
 
 def no_huge_pages():
@@ -54,7 +54,8 @@ def perf_is_refused(stage):
 
 
 def sampled(stage, row, how):
-    """How many samples there were, ours, of them those whose pc is ours; the kernel's for us."""
+    """Numbers of samples: all, the runtime's, those with a pc in the runtime, those in the kernel on its
+    behalf."""
     place = stage.room()
     env = {**clean_environment(), 'RTCHECK_OPTIONS': 'pool_dir=' + place, 'RTCHECK_REPORTER': '/bin/true'}
     done = subprocess.run([stage.program('counters/samples'), *how, 'librtcheck.so', 'env',
@@ -71,7 +72,7 @@ def sampled(stage, row, how):
 
 
 def measure(stage, row, wanted, how):
-    """Shares: what the report says, and what the samples say; what they say else."""
+    """(share in the report, share in the samples, a text with further figures)."""
     told, seen = [0, 0], [0, 0, 0, 0]
     while seen[0] < wanted:
         told = [a + b for a, b in zip(told, own(stage, row))]
@@ -82,7 +83,7 @@ def measure(stage, row, wanted, how):
 
 
 def compare(stage, row, wanted, how):
-    """The share that was seen, by how much of it what is said is off, and words."""
+    """(share in the samples, relative error of the reported one, a text)."""
     said, is_so, more = measure(stage, row, wanted, how)
     off = said / is_so - 1
     return is_so, abs(off), '%s: said %.1f %%, seen %.1f %%: %+.1f %% (%s)' % (
@@ -101,14 +102,14 @@ def one(stage):
 
 
 def by_timer(stage):
-    """Also where it is not the last resort: else nobody would notice that it is none."""
+    """The timer is tested even if perf is available; otherwise its errors would not be found there."""
     return near(stage, BY_TIMER)
 
 
 def many(stage):
     """
-    All whose share is large enough are near; of them five at least very near.  A load that waits for memory all
-    the time is not among them: what it waits for and what we wait for overlap, so both together take less.
+    All programs whose share is large enough are near, five of them very near.  A load that always waits for
+    memory is not among them: its own waits and the runtime's overlap, so both together take less.
     """
     rows = workloads.loads(4)[:2] + list(workloads.programs(pathlib.Path(stage.room()), 1))
     found = []

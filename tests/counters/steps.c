@@ -1,20 +1,20 @@
 /*
- * steps.c - a machine whose clock counts the instructions of what looks at it.
+ * steps.c - a machine whose clock counts the instructions of the library that reads it.
  *
  *     steps LIBRARY PROGRAM [ARGUMENT...]
  *
- * Runs PROGRAM.  To look at the processor's clock is forbidden to it, and so is answered here.  When LIBRARY
- * does so the process goes on by single steps, until LIBRARY returns to whoever called it, and for so long the
- * clock goes on by 1 with each instruction; a call of the kernel's is one, a piece of a repeated one is one, as for
- * callgrind.  Only where so many go by without a look that LIBRARY must be timing that in another way it goes on
- * alone until the next one.  All else runs as fast as ever, and the clock goes as the processor's own does then: so it has about
- * the same rate, and what the kernel and the vDSO make of it stays true.  That it is stopped so often changes one
- * thing that the runtime looks at, how often it was switched away: never, it is told.
+ * Runs PROGRAM.  The processor's clock is forbidden to it, and each read is answered here.  After a read by LIBRARY the
+ * process runs in single steps until LIBRARY returns to its caller, and the clock advances by 1 with each instruction;
+ * a system call counts as one, an iteration of a repeated one as one, as in callgrind.  If STEPS_MOST steps pass
+ * without a read, LIBRARY must be timing that in another way: the process runs freely until the next read.  Everything
+ * else runs at full speed, and the clock follows the processor's: so its rate is about the same, and times from the
+ * kernel and the vDSO stay valid.  The stops change one value that the runtime reads, the number of context switches:
+ * it is set to 0.
  *
  * PROGRAM has one thread.  Processes that it starts have the processor's clock.
  *
- * Prints how many looks of LIBRARY's there were from outside of such a stretch, how many instructions in these,
- * and the status.  3: nobody may do this here.
+ * Prints the number of LIBRARY's reads from outside of such a stretch, the number of instructions in the stretches, and
+ * the status.  3: tracing is not permitted here.
  *
  * rtc-build: -D_GNU_SOURCE
  */
@@ -131,7 +131,7 @@ static void forget_switches(const struct user_regs_struct *r)
     ptrace(PTRACE_POKEDATA, seen.process, r->rsi + offsetof(struct rusage, ru_nivcsw), 0);
 }
 
-/* What LIBRARY calls has an address of its code on top of the stack when it begins. */
+/* A function called by LIBRARY has a return address in LIBRARY on top of the stack at its start. */
 static void take_step(void)
 {
     struct user_regs_struct r = registers(seen.process);
@@ -147,7 +147,7 @@ static void take_step(void)
 
 /* ---- the process ------------------------------------------------------------------------------ */
 
-/* What it stopped for is done; the signal that it is to have. */
+/* Handle a stop of the process; return the signal to deliver. */
 static int take_stop(pid_t pid, int status)
 {
     int signal = WSTOPSIG(status);

@@ -29,7 +29,7 @@ class Row:
 
 
 class Program(Stepped):
-    """tests/counters/waits.c under --interval, whose rows are read while it runs."""
+    """tests/counters/waits.c under --interval; its rows are read while it runs."""
 
     def __init__(self, stage, *options, events=EVENTS, wrap=(), env=None):
         self.process = subprocess.Popen(
@@ -97,7 +97,7 @@ def lives(stage):
 
 
 def ticks(stage):
-    """Rows of everybody while nothing happens; what was done since is in the next; none with 0."""
+    """Rows of all threads while nothing happens; new counts are in the next row; no ticks with 0."""
     p = Program(stage, '--interval=20')
     main_tid = p.until('exec').tid
     first = p.until('tick', main_tid)
@@ -153,12 +153,12 @@ def execs_of_threads(stage):
 
 
 def total_of(p):
-    """What all have counted together, which was counted apart from them: each exec lets the two go one by one."""
+    """The total of all, which is counted separately from them: each exec may make the two differ by one."""
     return int([line for line in p.all if line.startswith('COUNTERS')][0].split()[2])
 
 
 def short_lives(stage):
-    """Each thread tells at its end what it did, however short it lived; also those of a child."""
+    """Each thread is counted at its end, however short its life; also those of a child."""
     p = Program(stage, '-T', '0')
     p.step('s')
     p.step('f')
@@ -176,7 +176,7 @@ def short_lives(stage):
 
 
 def locked(stage):
-    """Where a user may lock no more memory for rings, that is the reason."""
+    """If a user may lock no more memory for rings, the note gives that reason."""
     limited = [*ORDINARY, 'bash', '-c', 'ulimit -l 0; exec "$@"', 'bash']
     programs = [Program(stage, '-T', '0', wrap=limited) for _ in range(10)]
     for p in programs:
@@ -190,7 +190,7 @@ def locked(stage):
 
 
 def left_behind(stage):
-    """What goes on when the program has ended has a last row of its own, unless no ticks are wanted."""
+    """A process that outlives the program has a last row, unless no ticks are requested."""
     for interval in '100000', '0':
         run = Run(stage, ['sh', '-c', 'sleep 0.5 >/dev/null 2>&1 & echo $!'], files=False,
                   options=['counters=page-faults:u,task-clock,instructions:u', 'interval=' + interval]).wait()
@@ -200,13 +200,13 @@ def left_behind(stage):
 
 
 def too_many(stage, goes_on=True):
-    """What comes while the launcher stands still has room for so long only: then it is said how much was not seen."""
-    one = str(min(os.sched_getaffinity(0)))  # each processor has room of its own
+    """Events during a stop of the launcher are buffered up to a limit: then the number of lost ones is reported."""
+    one = str(min(os.sched_getaffinity(0)))  # each processor has its own buffer
     p = Program(stage, '-T', '0', wrap=['taskset', '-c', one])
     os.kill(p.process.pid, signal.SIGSTOP)
     os.waitid(os.P_PID, p.process.pid, os.WSTOPPED)
     p.step('v')
-    if not goes_on: # nothing comes behind it that could tell
+    if not goes_on: # no later event can report the loss
         program = int(subprocess.run(['pgrep', '-P', str(p.process.pid), '-x', 'waits'], capture_output=True).stdout)
         p.process.stdin.close()
         wait_until(lambda: ') Z ' in read_text('/proc/%d/stat' % program), what='its end')
@@ -226,7 +226,7 @@ def too_many_at_the_end(stage):
 
 
 def unheard(stage):
-    """Where threads do not tell at their ends: counted from when we hear of them; n/a, and said, if that is too late."""
+    """If threads do not report at their ends: counted from their first event; n/a, with a note, if that is too late."""
     p = Program(stage, '-T', '0', env={'RTCHECK_TEST_WITHOUT': 'inherit-stat'})
     p.step('s')
     rows = p.end()
@@ -239,7 +239,7 @@ def unheard(stage):
 
 
 def estimates(stage):
-    """Of a counter that had to share: what is read is told as an estimate, and a sum that has one; not what was told whole."""
+    """With a multiplexed counter: the values read are estimates, and so are sums of them; complete counts are not."""
     p = Program(stage, '-T', '0', env={'LD_PRELOAD': stage.program('counters/halved.so')})
     for letter in 'mtg':
         p.step(letter)
@@ -253,7 +253,8 @@ def estimates(stage):
 
 
 def by_clocks(stage):
-    """What a clock tells of the run is n/a of threads, and a note says which; user mode alone is in the heading."""
+    """Clocks of the whole run are n/a for threads, and a note names them; the heading shows if only user mode is
+    counted."""
     p = Program(stage, '-T', '0', events='page-faults:u,rusage:user-time,clock:monotonic')
     must(all(row.clock is None and row.instructions is None and row.faults is not None for row in p.end()), p.all)
     note = 'rtcheck: note: --interval: n/a in all rows: rusage:user-time,clock:monotonic: a clock tells of the whole run alone'
@@ -268,7 +269,7 @@ def by_clocks(stage):
 
 
 def refused(stage):
-    """Where perf events are not to be had there are no rows, and why; the program runs on."""
+    """If perf events are refused there are no rows, with a reason; the program runs."""
     for name in ('EPERM', 'ENOSYS', 'EACCES'):
         p = Program(stage, '-T', '10', wrap=[stage.program('counters/refuse'), str(getattr(errno, name))])
         must(p.end() == [], p.all)
@@ -278,7 +279,8 @@ def refused(stage):
 
 
 def unread(stage):
-    """Who reads the rows goes away, or there is no more room for them: all else is as ever; the program's signals too."""
+    """The reader of the rows ends, or there is no more space for them: all else is unchanged, also the program's
+    signals."""
     report = stage.room() + '/report'
     p = Program(stage, '-T', '1', '--json=' + report)
     p.until('tick')

@@ -1,15 +1,15 @@
 /*
- * waits.c - does one thing for each letter on its standard input, and says "done".
+ * waits.c - does one thing for each letter on its standard input, and prints "done".
  *
  * rtc-build: -pthread
  *
- *   t  starts a thread, c forks a child: it waits until it is let go
- *   g  lets go of who was started last, who touches 1000 pages, ends, and is waited for
+ *   t  starts a thread, c forks a child: it waits for g
+ *   g  lets the last one go on, which touches 1000 pages and ends, and waits for its end
  *   m  touches 1000 pages itself
  *   s  starts 20 threads, one after the other, that touch 1000 pages and end
  *   f  forks a child that does the same, and waits for it
  *   v  has 2000 children, one after the other, that end at once
- *   x  becomes itself again by exec
+ *   x  executes itself again
  *   y  the same by a thread that touches 1000 pages first; z: when the first thread has ended
  * Ends with 5 at the end of its input.
  */
@@ -85,14 +85,14 @@ static void let_go(void)
 }
 
 static char *const *arguments;
-static pthread_t first; /* 0: it goes on */
+static pthread_t first; /* 0: it runs on */
 
 static void *become_again(void *unused)
 {
     touch_pages();
     if (first)
         pthread_join(first, NULL);
-    execv("/proc/thread-self/exe", arguments); /* the first one's is gone when it has ended */
+    execv("/proc/thread-self/exe", arguments); /* the first thread's directory is gone after its end */
     return unused;
 }
 

@@ -1,9 +1,9 @@
 /*
  * acts.c - a program with planted mistakes: one for each letter of its argument, or of ACTS.
  *
- * l leaks a block, h one with another behind it, p keeps only a pointer into one, k keeps one;
- * d frees twice, m frees an address inside a block, x lets go of memory that it never had, w writes
- * behind a block, f has a child leak.  Each is a function of its own, so that its stack is, too.
+ * l leaks a block, h one with an indirectly lost block, p keeps only an interior pointer, k keeps
+ * one; d frees twice, m frees an address inside a block, x frees foreign memory, w writes past the
+ * end, f leaks in a child.  Each is a function of its own, to have its own stack.
  */
 #include <stdlib.h>
 #include <string.h>
