@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is done when an error is found (--on-error), and how many are kept (--error-limit)."""
+"""The actions on an error (--on-error), and the number of errors that are kept (--error-limit)."""
 # rtc-test: crimes/acts ci 120
 import ctypes
 import glob
@@ -53,7 +53,7 @@ def follow(pid, traced=False):
 
 
 def errors_of(folder):
-    """Records, what they count together, and those that were not kept."""
+    """(records, the sum of their counts, the number of records that were not kept)."""
     pool, = glob.glob(folder + "/*.pool")
     dump = subprocess.run([BUILD + "/bin/rtcheck", "dump", pool], capture_output=True, text=True, check=True).stdout
     counts = [int(n) for n in re.findall(r" error \d+ duf .*? count=(\d+)", dump)]

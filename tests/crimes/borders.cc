@@ -1,6 +1,6 @@
 /*
- * borders.cc - one byte too far, on either side of blocks whose sizes are those of slots and pages, and
- * into freed ones: when is it found?
+ * borders.cc - writes of one byte past either end of blocks with sizes of slots and pages, and into
+ * freed blocks: when are they detected?
  *
  * rtc-build: +cells.cc -O2 -g -pthread -fno-builtin
  */
@@ -60,7 +60,7 @@ constexpr const char *why_not(unsigned n)
     return nullptr;
 }
 
-/* More than the quarantines hold: whatever waits in them leaves. */
+/* More than the quarantines hold: all blocks leave them. */
 NOINLINE void evict_all()
 {
     for (int i = 0; i < 100; i++) {

@@ -101,7 +101,7 @@ CRIME cookie_free()
     delete[] p;
 }
 
-/* delete[] looks for a cookie before what malloc gave. */
+/* delete[] reads the array cookie, which lies before the block of malloc */
 CRIME cookie_missing()
 {
     long *block = static_cast<long *>(escape(std::malloc(80)));

@@ -145,7 +145,7 @@ static void of_short(void) /* pointers of 32 bits are addresses that a program m
     sink = *(char *)hidden((void *)(uintptr_t)freed_node()->short_next);
 }
 
-static void of_tagged(void) /* what a program keeps in the upper 16 bits is gone */
+static void of_tagged(void) /* the upper 16 bits of the word are the program's tag */
 {
     int64_t tagged = (int64_t)(uintptr_t)freed_node()->next;
     sink = *(char *)hidden((void *)(tagged * 65536 / 65536));

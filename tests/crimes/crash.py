@@ -39,7 +39,7 @@ check("of_member", True, "--free-fill=0xff")
 for fill in ("0xff", "0x01", "0x4d"):
     for name in ("by_null", "by_wild", "by_wild_far", "by_null_call"):
         check(name, False, "--free-fill=" + fill)
-# What is filled with zeros reads as NULL, and what is not filled as it was.
+# Zero-filled memory reads as NULL; unfilled memory keeps its contents.
 check("of_member", False, "--free-fill=0")
 check("of_member", False, "--free-fill=no")
 sys.exit(failed)

@@ -1,6 +1,6 @@
 /*
- * edges.c - one byte is written at an offset of a block, which nothing but the runtime's own choice of
- * addresses gives neighbours.
+ * edges.c - writes one byte at an offset of a block.  Only the runtime's own placement of blocks gives the
+ * block neighbours.
  *
  *     edges HOW BYTES OFFSET [VALUE]
  *

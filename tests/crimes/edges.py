@@ -78,7 +78,7 @@ def never_taken():
     """Past the redzone, in slots that were never given out: as far as the page is resident."""
     for bytes_, offset in ((40, 48), (40, 48 + 31), (40, 500), (300, 320), (700, 768), (1500, 1536)):
         written("", "malloc", bytes_, offset)
-    written("", "malloc", 3000, 3100) # class 3072: the rest of the page
+    written("", "malloc", 3000, 3100) # class 3072: up to the end of the page
     written("heap=file:heap_size=32m", "malloc", 700, 768)
 
 

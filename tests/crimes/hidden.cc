@@ -10,7 +10,7 @@
 
 namespace {
 
-/* The program's own: everybody's operators, so what is freed by free is a mismatch, however it gets there. */
+/* The program's operators are the global ones, so a free of their blocks is a mismatch by any path. */
 NOINLINE void call_free(void *p)
 {
     std::free(escape(p));

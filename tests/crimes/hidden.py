@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Libraries whose operator new or delete nobody else sees, and which leave no frame: silent where they fit
-together, found where the program did call another family's function."""
+"""Libraries with hidden operators new and delete that leave no frame: no report if they match, a report if
+the program calls a function of another family."""
 # rtc-test: crimes/hidden ci 300
 # rtc-test: crimes/hidden-full full 600 --full
 import os

@@ -1,5 +1,5 @@
 /*
- * hidden_delete.cc - a library with an operator delete of its own, which jumps to free; new is everybody's.
+ * hidden_delete.cc - a library with its own operator delete, which jumps to free; new is the global one.
  */
 #include "hidden.h"
 

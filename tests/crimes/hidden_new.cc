@@ -1,6 +1,6 @@
 /*
- * hidden_new.cc - a library with an operator new of its own: as the C++ library has it, and one that jumps to
- * malloc; delete is everybody's.
+ * hidden_new.cc - a library with its own operators new: one like the C++ library's, and one that jumps to
+ * malloc; delete is the global one.
  */
 #include "hidden.h"
 

@@ -1,8 +1,8 @@
 /*
- * innocent.cc - everything that a program may do to its heap, at random and at once: every family, with
- * and without sizes, realloc, blocks freed by other threads than made them, forks whose children go on,
- * signal handlers that allocate in the middle of it.  Nothing of it is wrong: INNOCENT STEPS SEED [APART],
- * apart: it forks before it has threads.
+ * innocent.cc - all legal operations on the heap, at random and concurrently: every family, with and
+ * without sizes, realloc, blocks freed by other threads, forks with children that continue, signal
+ * handlers that allocate at any moment.  None of them is an error: INNOCENT STEPS SEED [APART], apart: it
+ * forks before it has threads.
  *
  * rtc-build: -pthread -fno-builtin -fsized-deallocation
  */
@@ -61,7 +61,7 @@ void *get(int maker, std::size_t n)
     }
 }
 
-/* A function of its own: of "sized ? delete(p, n) : delete(p)" clang 14 makes both calls. */
+/* A separate function: of "sized ? delete(p, n) : delete(p)" clang 14 executes both calls. */
 void put_sized(const block &b)
 {
     switch (b.maker) {
@@ -130,7 +130,7 @@ void resize(block *b, std::uint64_t *r)
     fill(*b);
 }
 
-/* Gives one to whoever comes by, and takes what lies there. */
+/* Exchange a block with another thread, by a shared slot. */
 void exchange(block *b, std::uint64_t *r)
 {
     block *mine = b->p ? new block(*b) : nullptr;
@@ -167,7 +167,7 @@ void *work(void *seed)
     return nullptr;
 }
 
-/* What a handler makes it frees, sometimes the next time. */
+/* A handler frees what it allocated, sometimes in the next call. */
 void handler(int)
 {
     static std::atomic<void *> kept;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nothing is said against a program that does everything that a program may do."""
+"""A program without errors that uses all legal operations: nothing is reported."""
 # rtc-test: crimes/innocent ci 300
 # rtc-test: crimes/innocent-full full 1800 --full
 import os

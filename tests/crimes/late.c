@@ -1,5 +1,5 @@
 /*
- * late.c - a library whose destructor calls what the program told it to.
+ * late.c - a library whose destructor calls a function that the program has set.
  *
  * rtc-build: shared
  */

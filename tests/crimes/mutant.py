@@ -16,7 +16,7 @@ def call(command, **more):
 
 
 def build(scratch, mutant):
-    """The tested runtime, but for the file that has the mutant."""
+    """The tested runtime with the file of the mutant replaced."""
     with open(BUILD + "/compile_commands.json", encoding="utf-8") as text:
         commands = [c for c in json.load(text) if re.match(re.escape(SOURCE) + "/(src|shadow)/", c["file"])]
     objects = []

@@ -22,7 +22,7 @@ static int zeros[10];        /* .bss */
 static const int constants[10] = {1}; /* .rodata */
 static volatile int sink;
 
-/* free, of whatever: no compiler sees what. */
+/* free of any pointer: hidden from the compiler. */
 static __attribute__((noinline)) void end(void *p)
 {
     __asm__ volatile("" : "+r"(p));
@@ -77,7 +77,7 @@ CRIME null_and_more(void)
     end((void *)24);
 }
 
-/* What its first owner kept in it is no address any more. */
+/* A pointer kept in the block by its first owner must not be readable any more. */
 CRIME read_from_freed(void)
 {
     void *volatile *owner = malloc(sizeof *owner);

@@ -1,11 +1,11 @@
-"""What a report says, word for word, with holes for what differs from run to run; and what it has to
-say of the cells of a table: NAME.said, of those that gcc has built.
+"""The text of a report, word for word, with placeholders for values that differ between runs; and the
+expected text for the cells of a table: NAME.said, for builds by gcc.
 
-NAME.said has templates.  A line "@TITLE PATTERN" begins one, the text up to the next is what it says.
-Of those with one title the first counts that has a pattern (or several, with | between) that fits the
-cell: its name and the function at which it was found, as in "free, baf, small, free".  {finding} is all
-that is said of a cell.  In a text {TITLE} is another template, or one of the cell's own words
-(words_of); {@TAG} is the number of the line with that tag.
+NAME.said has templates.  A line "@TITLE PATTERN" begins a template, the lines up to the next are its text.
+Of templates with one title the first is used that has a pattern (or several, with | between) that matches the
+cell: its name and the function at which it was found, as in "free, baf, small, free".  {finding} is the whole
+text for a cell.  In a text {TITLE} is another template, or a value of the cell (words_of); {@TAG} is the
+number of the line with that tag.
 """
 import collections
 import fnmatch
@@ -22,7 +22,7 @@ HOLES = [(r"(\S+  )?libc\.so\.6\S*  \(signal\)", "libc  (signal)"), (r" *(\S.* )
 
 
 def report_of(pool, *options):
-    """All that is said of a run file."""
+    """The report of a run file."""
     done = subprocess.run([BUILD + "/bin/rtcheck", "report", "--all", *options, pool], capture_output=True,
                           text=True, check=False, timeout=60)
     said = done.stdout + done.stderr
@@ -32,7 +32,7 @@ def report_of(pool, *options):
 
 
 def findings_of(said):
-    """Number of a cell -> what is said of it.  Its id is the hash of names that are all compared."""
+    """Number of a cell -> its finding.  The id of a finding is the hash of names that are all compared."""
     found = {}
     for finding in re.findall(r"^ [a-z]{3}-[0-9a-f]{8}  .*\n(?:     .*\n)*", said, re.M):
         cell = re.search(r"commit<(\d+)u>", finding)
@@ -42,7 +42,7 @@ def findings_of(said):
 
 
 def tags_of(text):
-    """Tag -> numbers of the lines that bear it: "@maf.call", or of what a function does for one kind of
+    """Tag -> numbers of the lines with the tag: "@maf.call", or for the lines of a function for one kind of
     entry or maker: end.FREE."""
     tags, function = collections.defaultdict(set), ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -70,7 +70,7 @@ def read(name):
 
 
 class Book:
-    """What has to be said of one table."""
+    """The expected texts of one table."""
 
     def __init__(self, name):
         source = read(name + ".cc")
@@ -83,7 +83,7 @@ class Book:
                                                    for found in lists)
 
     def words_of(self, cell):
-        """What is the cell's own.  The compiler names its entry, place and maker by their numbers."""
+        """The cell's values.  The compiler writes its entry, place and maker as numbers."""
         words = dict(cell._asdict(), **dict(zip(("about", "which", "what"), cell.name.split(", "))))
         if self.entries:
             ids, names = zip(*self.entries)
@@ -101,7 +101,7 @@ class Book:
         return str(words.get(title, "nothing about " + title))
 
     def says(self, cell, entry):
-        """What has to be said of a cell that was found at this entry."""
+        """The expected text for a cell that was found at this entry."""
         key, words, text = cell.name + ", " + entry, self.words_of(cell), "{finding}"
         while "{" in text:
             text = re.sub(r"\{([^{}]*)\}", lambda m: self.look_up(m[1], key, words), text)

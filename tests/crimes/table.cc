@@ -1,9 +1,9 @@
 /*
- * table.cc - every function of malloc's family × every mistake × every place, each a crime of its own
+ * table.cc - every function of malloc's family × every mistake × every place, each a separate crime
  * or a reason why there is none.
  *
- * A place is what kind of block it happens to, or when.  A crime is one of the functions baf() to
- * oom() below, made for one entry and place; tags behind an @ mark the lines that stacks go through.
+ * A place is the kind of the block, or the moment.  A crime is one of the functions baf() to oom()
+ * below, made for one entry and place; tags with an @ mark the lines that stacks go through.
  *
  * rtc-build: +cells.cc -O2 -g -pthread -fno-builtin -fsized-deallocation
  */
@@ -113,7 +113,7 @@ constexpr bool is_aligned(maker m)
     return m == MEMALIGN || m == NEW_ALIGNED || m == ARRAY_ALIGNED;
 }
 
-/* Which blocks a place has; of those that a crime needs to be of the entry's family see is_own. */
+/* The maker of the blocks of a place; see is_own for crimes that need one of the entry's family. */
 constexpr maker maker_of(entry e, place p)
 {
     maker own = facts[e].own;
@@ -129,7 +129,7 @@ constexpr bool is_own(entry e, place p)
     return maker_of(e, p) == facts[e].own || (is_c(maker_of(e, p)) && is_c(facts[e].own));
 }
 
-/* What a place has that the entry may not free. */
+/* A maker at this place whose blocks the entry may not free. */
 constexpr maker stranger_of(entry e, place p)
 {
     maker own = facts[e].own;
@@ -335,7 +335,7 @@ INLINE void *map(std::size_t bytes)
     return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* What no allocation gave, as unlike a block of the place as a program might come to it. */
+/* An address that is not allocated and not near a block of the place. */
 template <place P> INLINE void *no_block(void *local)
 {
     char *page = static_cast<char *>(map(bytes_of(LARGE)));
@@ -456,7 +456,7 @@ template <entry E, place P> INLINE void oom()
     try {
         ask<E>(old, guilty ? too_much(P) : bytes_of(P)); /* @oom.call */
         if (!guilty || full)
-            old = nullptr; /* ask has freed it, or nobody may */
+            old = nullptr; /* ask has freed it, or it must not be freed */
     } catch (const std::bad_alloc &) {
         barrier();
     }
@@ -547,7 +547,7 @@ const char *region_of(place p)
            : p == FREED ? "unmapped" : "stack";
 }
 
-/* A damage that nobody looks for before the end, or at once when the block is freed. */
+/* Damage that is detected only at the end, or when the block is freed. */
 told wua(told t, error k, place p, const char *call, const char *alloc, const char *free)
 {
     bool late = p == FREED || k == INSIDE;
@@ -608,7 +608,7 @@ told expected(entry e, error k, place p)
         return wua(t, k, p, "before.call", "before.alloc", "before.free");
     case INSIDE:
         return wua(t, k, p, "", "inside.alloc", "inside.free");
-    default: /* pvalloc asks for whole pages */
+    default: /* pvalloc rounds up to whole pages */
         return {nullptr, "oom", facts[e].recorded, 0, 0,
                 e == BY_PVALLOC ? (too_much(p) + 4095) / 4096 * 4096 : too_much(p), "none", "never", "malloc", "none", "",
                 "oom.call", "", ""};
@@ -622,7 +622,7 @@ told told_of(unsigned n)
     return t;
 }
 
-/* "entry error place", as long as the program lives. */
+/* "entry error place", valid until the program ends. */
 const char *name_of(unsigned n)
 {
     static char names[ENTRY_COUNT * ERROR_COUNT * PLACE_COUNT][64];

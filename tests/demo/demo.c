@@ -1,6 +1,6 @@
 /*
- * demo.c - what tools/run shows without arguments: a small program that makes every mistake that is
- * found, and goes on.
+ * demo.c - the program that tools/run shows without arguments: it makes every error that is
+ * detected, and continues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@ static struct word *words; /* kept to the end: blocks in use */
 static int table[8];
 static char *volatile line, *volatile trimmed, *volatile cursor;
 
-/* C23: frees a block whose size is known; today's libc has none, rtcheck does. */
+/* C23: frees a block of known size; today's libc has no such function, rtcheck has. */
 extern void free_sized(void *block, size_t bytes) __attribute__((weak));
 
-/* What the compiler must not know better. */
+/* Hide a value from the compiler. */
 static void *hidden(void *p)
 {
     __asm__ volatile("" : "+r"(p) : : "memory");

@@ -1,16 +1,16 @@
 /*
- * check.c - a program that asks the leak checker itself, in mid-run, and tells it what is no leak.
+ * check.c - a program that requests leak checks at run time, and marks blocks that are not leaks.
  *
  *     cc -I PREFIX/include check.c -o check && rtcheck ./check
  *
- * C and C++.  Without the runtime every function does nothing, and says so by its result.
+ * C and C++. Without the runtime every function does nothing, which its result shows.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <rtcheck/check.h>
 
-/* Nobody keeps this block. */
+/* The only pointer to this block is lost. */
 static void lose(size_t bytes)
 {
     char *block = (char *)malloc(bytes);
@@ -18,7 +18,7 @@ static void lose(size_t bytes)
         block[0] = 1;
 }
 
-/* A cache that is meant to live as long as the program, and is found by no pointer. */
+/* A cache that is meant to live as long as the program, without a pointer to it. */
 static void lose_on_purpose(size_t bytes)
 {
     rtc_disable();

@@ -1,9 +1,9 @@
 /*
- * counters.c - what a piece of a program costs: samples before and after it, and their difference.
+ * counters.c - the cost of a part of a program: samples before and after it, and their difference.
  *
  *     cc -I PREFIX/include counters.c -o counters && rtcheck ./counters
  *
- * C and C++.  Without the runtime it says so, and does its work all the same.
+ * C and C++. Without the runtime it prints so, and does its work.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,11 +31,11 @@ static rtc_cpc_set_t *make_set(rtc_cpc_t *cpc)
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     for (int i = 0; set && i < COUNTED; i++)
         if (rtc_cpc_set_add_request(cpc, set, event[i], 0, RTC_CPC_COUNT_USER, 0, NULL) != i)
-            return NULL; /* the default handler has said why */
+            return NULL; /* the default handler has printed the reason */
     return set;
 }
 
-/* "n/a" is what a counter says that nobody has read; it is never 0. */
+/* A counter that was not read has the value "n/a", never 0. */
 static void print(rtc_cpc_t *cpc, rtc_cpc_buf_t *diff, int iteration)
 {
     printf("%d:", iteration);

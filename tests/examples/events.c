@@ -1,10 +1,10 @@
 /*
- * events.c - who changes the address space of a program: each range that is mapped and unmapped, as a cache
- * of registered memory would hear of it.
+ * events.c - changes of a program's address space: each range that is mapped and unmapped, as a cache of
+ * registered memory gets it.
  *
  *     cc -I PREFIX/include events.c -o events && rtcheck ./events
  *
- * C and C++.  Without the runtime it says so, and does its work all the same.
+ * C and C++. Without the runtime it prints so, and does its work.
  */
 #include <stdio.h>
 #include <sys/mman.h>

@@ -30,7 +30,7 @@ static void overflowed(int signal, siginfo_t *info, void *context)
         rtc_cpc_buf_get(cpc, buf, 0, &counted) != 0 || counted >= PERIOD)
         others = others + 1;
     else
-        overflows = overflows + 1; /* `counted` faults came behind the one that was told */
+        overflows = overflows + 1; /* `counted` faults came after the one that was reported */
     rtc_cpc_set_restart(cpc, set);
 }
 

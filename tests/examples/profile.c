@@ -1,9 +1,9 @@
 /*
- * profile.c - the heap while the program runs: all variables there are, and what a piece of the program did.
+ * profile.c - the heap at run time: all available variables, and the work of one part of the program.
  *
  *     cc -I PREFIX/include profile.c -o profile && rtcheck ./profile
  *
- * C and C++.  Without the runtime it says so, and does its work all the same.
+ * C and C++. Without the runtime it prints so, and does its work.
  */
 #include <inttypes.h>
 #include <stdio.h>

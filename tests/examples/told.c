@@ -1,10 +1,10 @@
 /*
- * told.c - a heap that says what happens to it: callbacks, across a fork; and where most of it was allocated.
+ * told.c - callbacks for events of the heap, across a fork; and the sites with most of its memory.
  *
  *     cc -I PREFIX/include told.c -o told && rtcheck ./told
  *
- * C and C++.  The order of things is that of fi_profile(3): open, ask how many there are, ask which, register,
- * read several at once, close.  Without the runtime it says so, and does its work all the same.
+ * C and C++. The order of calls is that of fi_profile(3): open, get the number of variables, list them,
+ * register, read several in one moment, close.  Without the runtime it prints so, and does its work.
  */
 #include <inttypes.h>
 #include <stdio.h>
