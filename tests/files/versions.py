@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Run files of every format version that there was stay readable, or are refused by name.
+"""Run files of every past format version stay readable, or are refused with their version.
 
-NAME.pool is a saved file, NAME.want what `rtcheck report --memuse` says of it: the text (read) or
-the one line and the status (refused).  Files are added when the format changes, never rewritten
+NAME.pool is a saved file, NAME.want the output of `rtcheck report --memuse` for it: the text (read) or the
+one line and the status (refused).  Files are added when the format changes, never rewritten
 (tests/report/make_run.c made these).  `versions.py --bless NAME` writes a new .want.
 """
 # rtc-test: files/versions ci 60

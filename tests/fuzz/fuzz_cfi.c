@@ -3,10 +3,10 @@
  *
  * rtc-build: unwind
  *
- * The object is as long as it says and not a byte longer; its bytes are the input's own, or a good
- * header and good entries around two programs that are.  What must hold: nothing is read outside of
- * the object, or of the stack that an expression may read; all of it ends; what a row refers to lies
- * in the object.
+ * The object is exactly as long as it states; its bytes are the input's own, or a good header and
+ * good entries around two programs that are.  What must hold: no read outside of the object, or of
+ * the stack that an expression may read; termination; results that refer to addresses in the
+ * object.
  */
 #include "fuzz.h"
 #include "unwinder_priv.h"

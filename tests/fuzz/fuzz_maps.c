@@ -1,6 +1,6 @@
 /*
- * fuzz_maps.c - the map of what is mapped: whatever changes are made, in whatever room, it says of each
- * page what a model of pages says, and a change that finds no room changes nothing.
+ * fuzz_maps.c - the address map: after any changes, with any capacity, it reports for each page the
+ * same as a model of pages, and a change that exceeds the capacity changes nothing.
  *
  * rtc-build: shadow
  *

@@ -5,8 +5,8 @@
  * rtc-build: tools +runtime_options.c
  *
  * An input is a text, or words that each end with a NUL.  What must hold: no crash or leak; a
- * refusal says why; what was understood has a canonical text, or a reason why not, that means the
- * same again; and the runtime takes the same out of a text as the launcher.
+ * refusal has a reason; an accepted one has a canonical text that means the same again, or a reason
+ * why not; and the runtime reads the same options from a text as the launcher.
  */
 #include "fuzz.h"
 #include "runtime_options.h"

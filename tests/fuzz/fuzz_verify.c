@@ -3,14 +3,14 @@
  *
  * rtc-build: shadow +runs.c +spoil.c
  *
- * A head or an area is made of the input's own bytes.  The input leaves out what is only long: the
- * gap behind an area's head, the texts of an image header.  Half of the inputs have their magics
- * and the lengths of their segments put right, so that what lies behind those checks is reached;
- * the other half stay as they are.  A whole file is a good one (runs.c) with edits (spoil.c).
+ * A head or an area is made of the input's own bytes.  The input leaves out long unused parts: the
+ * gap behind an area's head, the texts of an image header.  Half of the inputs get correct magics
+ * and lengths of segments, so that the code behind those checks is reached; the other half stay as
+ * they are.  A whole file is a good one (runs.c) with edits (spoil.c).
  *
- * What must hold: verify.c touches nothing outside of what it was given (the memory is exactly as
- * long as that), an error has a place in the file, and of what it has passed every item can be
- * touched, every text and every stack ends.
+ * What must hold: verify.c touches nothing outside of its input (the memory is exactly that long),
+ * an error has a place in the file, and in verified data every item can be touched, every text and
+ * every stack ends.
  */
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ static void touch_tables(const struct run_header *run)
          "the heap fits the file");
 }
 
-/* The header's numbers, then bytes of the tables, which begin somewhere behind it. */
+/* The header's numbers, then bytes of the tables, which begin at some offset behind it. */
 static void fuzz_head(struct input *in, bool fix)
 {
     struct run_header *run = head_begin();
@@ -88,7 +88,7 @@ static void fuzz_head(struct input *in, bool fix)
         touch_tables(run);
 }
 
-/* What the launcher told: counters and words cut short, or numbers that are none. */
+/* The launcher's record: counters and words cut short, or invalid numbers. */
 static void fuzz_launcher(struct input *in)
 {
     static struct launcher_record launcher;
@@ -134,7 +134,7 @@ static void take_image(struct input *in, struct image_header *h)
     input_copy(in, &h->argv_bytes, sizeof *h - offsetof(struct image_header, argv_bytes));
 }
 
-/* head, image header when it is an image's first, segments: as much room as the input fills. */
+/* head, image header if it is an image's first area, segments: as long as the input. */
 static struct area take_area(struct input *in)
 {
     struct area_head head = {0};
@@ -154,7 +154,7 @@ static struct area take_area(struct input *in)
     return a;
 }
 
-/* Segments follow each other to the end, each as long as it says or as is left. */
+/* Segments follow each other to the end, each as long as its length, or the remaining bytes, allow. */
 static void fix_chain(const struct area *a, uint64_t off, uint64_t used)
 {
     while (off < used) {
@@ -287,7 +287,7 @@ static void fuzz_area(struct input *in, bool fix)
 
 /* ---- a whole file --------------------------------------------------------------------------- */
 
-/* As much as its head says is used: what readers have in memory. */
+/* The used bytes, by the area's head: the part that readers map. */
 static struct area read_area(int fd, const struct run_header *run, uint32_t index)
 {
     off_t offset = (off_t)area_offset(run, index);

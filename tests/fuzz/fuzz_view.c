@@ -1,14 +1,14 @@
 /*
- * fuzz_view.c - the whole reader, on run files that somebody has tampered with.
+ * fuzz_view.c - the whole reader, on manipulated run files.
  *
  * rtc-build: report +runs.c +spoil.c +output.c -Wl,--wrap=mmap,--wrap=munmap,--wrap=fopen,--wrap=fork
  *
- * An input is: which good file (runs.c), what to ask for, and edits (spoil.c).  Those behind a
- * pause come when the file has been opened: it changes under a reader that believes some of it.
+ * An input is: a good file (runs.c), a query, and edits (spoil.c).  Edits behind a pause are made
+ * after the file was opened: it changes under a reader that has already verified parts of it.
  *
- * What must hold: no crash, leak or hang; what is printed is plain text, or JSON; a good file is
- * called good, damage is told; taking ended images out of a good file leaves a good one; a saved
- * copy of a file that could be opened can be opened.
+ * What must hold: no crash, leak or hang; the output is plain text, or JSON; a good file is accepted,
+ * damage is reported; taking ended images out of a good file leaves a good one; a saved copy of a
+ * file that could be opened can be opened.
  *
  * The reader keeps areas in anonymous mappings, behind which lie other mappings: an access beyond
  * the end would not be noticed.  So mmap gives heap memory here, which the sanitizer guards.
@@ -29,7 +29,7 @@
 
 #define GUARDED_MAX 16
 
-/* Nobody reads programs' files for us: what goes wrong in it is to be seen here. */
+/* The reader must not fork helpers that read files: faults must occur in this process. */
 pid_t __wrap_fork(void);
 
 pid_t __wrap_fork(void)
@@ -50,7 +50,7 @@ void *__wrap_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off
 int __real_munmap(void *at, size_t bytes);
 int __wrap_munmap(void *at, size_t bytes);
 
-/* What was given back is kept for the next of its length: making it anew takes much longer. */
+/* An unmapped one is kept for the next of its length: a new one takes much longer. */
 static struct guarded *guarded_get(size_t bytes)
 {
     struct guarded *place = NULL;
@@ -98,7 +98,7 @@ int __wrap_munmap(void *at, size_t bytes)
 
 /* ---- what is printed ----------------------------------------------------------------------- */
 
-/* Stands for the JSON file: what is no regular file is written in place. */
+/* In place of the JSON file: a file that is not regular is written in place. */
 #define JSON_PATH "/dev/null"
 
 struct printed {
@@ -162,7 +162,7 @@ static bool dump(int fd)
     return err == 0;
 }
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 #define QUERY_ABSORB 1u
 #define QUERY_MEMUSE 2u
@@ -211,7 +211,7 @@ static void print_ones(struct report *r, const char *text)
     }
 }
 
-/* Does the report tell of damage in the file? */
+/* Does the report contain damage of the file? */
 static bool print_json(struct report *r)
 {
     bool tells;
@@ -246,7 +246,7 @@ static void query_facts(struct report *r)
     report_running(r);
 }
 
-/* Tells the report of damage?  -1: there is none. */
+/* Does the report contain damage? -1: there is no report. */
 static int collect_and_print(struct report *r, unsigned query)
 {
     char why[REPORT_ERROR_BYTES] = "";
@@ -277,7 +277,7 @@ static void save(int fd)
     unlink(path);
 }
 
-/* Rows of variables, twice: those of what has ended come once. */
+/* Rows of variables, twice: those of ended processes are printed once. */
 static void look(int fd, bool as_json)
 {
     struct stat_options how = {.json = as_json};

@@ -170,7 +170,7 @@ bool output_is_json_lines(const char *text, size_t bytes)
 
     while (good && bytes > 0) {
         size_t n = (size_t)((const char *)memchr(text, '\n', bytes) - text);
-        char *line = strndup(text, n); /* with the NUL that is looked for */
+        char *line = strndup(text, n); /* with the NUL that memchr stopped at */
         good = line && output_is_json(line, n);
         free(line);
         text += n + 1;

@@ -1,5 +1,5 @@
 /*
- * output.h - properties of all printed output, whatever the file contains.
+ * output.h - properties of all printed output, for any contents of the file.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H

@@ -104,7 +104,7 @@ static void add_leaks(const struct build *b, uint32_t area, uint32_t stack)
     }
 }
 
-/* One that nobody has told. */
+/* A check that was not reported. */
 static void add_check(const struct build *b, uint32_t area, uint32_t stack)
 {
     struct segment *checks =
@@ -118,7 +118,7 @@ static void add_check(const struct build *b, uint32_t area, uint32_t stack)
     build_image_header(b, area)->marks = 1;
 }
 
-/* All that an image of its own can have. */
+/* Everything that a separate image can have. */
 static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uint32_t pid,
                           enum image_how how, const char *program)
 {
@@ -229,7 +229,7 @@ static char *area_of(const struct run_base *base, uint32_t area)
     return (char *)(uintptr_t)base->file + area * PACKED_AREA_BYTES;
 }
 
-/* Areas do not say where in the file they are. */
+/* Areas do not contain their position in the file. */
 static void pack_areas(const struct run_base *base, const struct build *b)
 {
     for (uint32_t i = 0; i < PACKED_AREAS; i++) {
@@ -336,7 +336,7 @@ static struct run_base base_of(struct build b)
     return base;
 }
 
-/* Looking up symbols takes ten times as long as all the rest: few inputs shall. */
+/* Looking up symbols takes ten times as long as everything else: few inputs do it. */
 #define CHOICE_SYMBOLS 0xff
 
 const struct run_base *run_base_choose(unsigned choice)

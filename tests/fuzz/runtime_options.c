@@ -1,8 +1,8 @@
 /*
  * runtime_options.c - src/init/options.c without the runtime around it.
  *
- * init.h would bring all of the rooms below it, whose names meet those of the launcher's rooms.  So
- * this file stands in for that door: it shows what the parser needs, with the same members.
+ * init.h would include all of the rooms below it, whose names collide with those of the launcher.
+ * So this file replaces that interface: it declares what the parser needs.
  */
 #include "runtime_options.h"
 

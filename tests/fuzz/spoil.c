@@ -1,8 +1,8 @@
 /*
- * spoil.c - edits of a good run file, as a fuzzer can think of them.
+ * spoil.c - edits of a good run file, from a fuzzer's input.
  *
- * An edit says what, at which of the file's structures, how far behind its beginning, and the rest
- * that it needs.  Bytes alone would do, but would hardly ever hit one just beyond a limit.
+ * An edit has a kind, a structure of the file, an offset from its beginning, and its operands.
+ * Edits of bytes would suffice, but would hardly ever produce a value just beyond a limit.
  */
 #include "spoil.h"
 
@@ -20,11 +20,11 @@ enum edit {
     EDIT_COPY,  /* one structure over another */
     EDIT_FLIP,  /* a bit */
     EDIT_CUT,   /* the file's length */
-    EDIT_PAUSE, /* the rest when the file is open */
+    EDIT_PAUSE, /* the following edits come when the file is open */
     EDIT_COUNT
 };
 
-/* Mostly one of a structure's first fields. */
+/* Usually one of a structure's first fields. */
 #define FIELDS 56
 #define FIELD_BYTES 4
 #define FAR 224 /* steps from here on are wide */

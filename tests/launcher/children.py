@@ -82,7 +82,7 @@ def behaves(stage, argv, expected, how='launcher', **more):
 
 
 def every_way(stage):
-    """However it is started; by a function that looks in PATH, too."""
+    """By any function; also by those that search PATH."""
     starts, hello = stage.program('launcher/starts'), musl(stage)
     ways = run_plain(stage, [starts, '--ways']).out.decode().split()
     for how in ('launcher', 'hand'):
@@ -93,7 +93,7 @@ def every_way(stage):
             run = Run(stage, [starts, way, hello], how=how, options=['leaks=no']).wait()
             same_as_plain(run, plain)
             must(run.err == plain.err, way, run.err)
-            if how == 'launcher' or way not in ('system', 'popen'):  # by hand the shell has a run of its own
+            if how == 'launcher' or way not in ('system', 'popen'):  # by hand the shell has a separate run
                 must(unchecked(run) == [(name, 'loader', False, 1)], way, unchecked(run))
     return '%d ways' % len(ways)
 
@@ -173,7 +173,7 @@ IN_TREE = 'echo hi; env LEFT=1 sh -c \'echo "$LD_PRELOAD"; exit 5\''
 
 
 def moved(stage, *starter):
-    """`starter` starts a shell in the tree; by hand the report of a program that went on by exec is nobody's."""
+    """`starter` starts a shell in the tree; by hand a program that execs away has no report."""
     sh = shutil.which('sh')
     argv = ['sh', '-c', '"$@"; exit $?', 'sh', *starter, sh, '-c', IN_TREE]
     plain, run = behaves(stage, argv, [(sh, 'no_library', False, 1)])

@@ -1,5 +1,5 @@
 /*
- * counter.c - says which signals it gets.
+ * counter.c - prints the signals that it gets.
  *
  *     counter [wait]
  *

@@ -1,7 +1,7 @@
 /* rtc-build: shared */
 /*
- * early.c - a library whose constructor, run before most others, goes on as another program or
- * ends, in the way that EARLY names.
+ * early.c - a library whose constructor, run before most others, execs another program or ends, in
+ * the way that EARLY names.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * live.c - makes as many mistakes as its argument says, each at a place of its own, and ends when
- * somebody writes to it.
+ * live.c - makes as many errors as its argument states, each at a different place, and ends after a
+ * byte on its standard input.
  */
 /* rtc-build: */
 #include <stdio.h>

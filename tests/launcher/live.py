@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Errors are told while the program runs: it ends only when the test has read of them."""
+"""Errors are reported while the program runs: it ends only when the test has read them."""
 # rtc-test: launcher/live ci 60
 import os
 import select
@@ -25,7 +25,7 @@ class Run:
         must(self.process.stdout.readline() == b'made\n', 'the program did not begin')
 
     def read_until(self, lines):
-        """What was said when there were so many lines, the program still running."""
+        """The output once it has so many lines, with the program still running."""
         end = time.monotonic() + PATIENCE
         while self.text.count(b'\n') < lines:
             ready = select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]
@@ -35,7 +35,7 @@ class Run:
         return self.text.decode().splitlines()
 
     def end(self):
-        """Lets it go; all that was said from the beginning."""
+        """End the program; return all output from the beginning."""
         out, err = self.process.communicate(b'x', timeout=60)
         must(self.process.returncode == 7, 'status', self.process.returncode)
         return (self.text + err).decode().splitlines()
@@ -62,7 +62,7 @@ def the_first_ten(stage):
 
 
 def nothing_to_tell(stage):
-    """A program that makes no mistake; and one that does, whose report must not depend on time, or is suppressed."""
+    """A program without errors; and one with errors that is deterministic or suppressed: nothing is printed early."""
     with open('live.supp', 'w') as f:
         f.write('suppress duf in live.c\n')
     silent, stable, loud = Run(stage, 0), Run(stage, 1, '--deterministic'), Run(stage, 1)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""--measure=N: how often the program runs, what it reads and prints then, and what is told."""
+"""--measure=N: the number of runs of the program, their input and output, and the report."""
 # rtc-test: launcher/measure ci 120
 import json
 import os
@@ -40,7 +40,7 @@ def measure(stage, path, *args, pairs=2, options=(), **popen):
 
 
 def from_file(stage):
-    """Five runs: three with the runtime; all read what the first one does, and only that one is heard."""
+    """Five runs: three with the runtime; all read the input of the first one, and only its output is passed on."""
     path = script(stage)
     with open(path + '.in') as f:
         f.readline()
@@ -72,7 +72,7 @@ def from_pipe(stage):
 
 
 def left_where_it_was(stage):
-    """What the first run has left unread is for who comes next, however much the others read."""
+    """Input that the first run has not read stays for the next reader, however much the other runs read."""
     path = stage.room() + '/reads'
     with open(path, 'w') as f:
         f.write('#!/bin/sh\necho x >>"$0.log"\nhead -c $(wc -l <"$0.log") >/dev/null\n')
@@ -128,7 +128,7 @@ with open(sys.argv[1] + '.log', 'a') as log:
 
 
 def many_processes(stage):
-    """Somebody takes those that ended out of the file of a measured run, too: none waits long for it to be done."""
+    """Ended processes are also removed from the file of a measured run: none waits long for its removal."""
     path = stage.room() + '/many'
     done, told, log = measure(stage, sys.executable, '-SEc', MANY, path, pairs=1, stdin=subprocess.DEVNULL)
     waits = [int(line) for line in open(path + '.log')]
@@ -138,7 +138,8 @@ def many_processes(stage):
 
 
 def stopped(stage, sig, is_for_group):
-    """A signal that ends a run ends the rest of them; of its pair nothing is told, and the status is the first run's."""
+    """A signal that ends a run also ends the remaining ones; its pair is not reported, and the status is the first
+    run's."""
     path = stage.room() + '/short'
     with open(path, 'w') as f:
         f.write('#!/bin/sh\necho x >>"$0.log"\nsleep 0.05\nexit 6\n')
@@ -160,7 +161,7 @@ def by_signal(stage):
 
 
 def asked_to_end(stage):
-    """Of the first run: the others would go on for ever, with nobody to end them."""
+    """SIGTERM in the first run: the other runs would not end, as nobody would end them."""
     path = stage.room() + '/server'
     with open(path, 'w') as f:
         f.write('#!/bin/sh\ntrap "kill \\$!; exit 4" TERM\nsleep 100 &\necho x >>"$0.log"\nwait\nexit 5\n')
@@ -186,7 +187,8 @@ def kept(stage):
 
 
 def asked_for(stage):
-    """A quiet run without problems says what --measure and --counters ask for, and nothing else; deterministic, nothing."""
+    """A quiet run without problems prints the results of --measure and --counters, and nothing else; deterministic,
+    nothing."""
     path = script(stage)
     done, told, log = measure(stage, path, '0', '0', options=['-q', '--counters=dummy'], stdin=subprocess.DEVNULL)
     lines = done.stderr.splitlines()
@@ -198,7 +200,7 @@ def asked_for(stage):
 
 
 def asked_wrongly(stage):
-    """The command's words are those of what is to be given."""
+    """The error for an invalid number has the option's name and range."""
     for word in ('256', '-1', 'x', 'no', ''):
         done = subprocess.run([stage.rtcheck, 'run', '--measure=' + word, 'true'], stdin=subprocess.DEVNULL, capture_output=True,
                               env=clean_environment(), text=True, timeout=50)
@@ -208,7 +210,7 @@ def asked_wrongly(stage):
 
 
 def unchecked(stage):
-    """A program that cannot be checked is not measured, which is said."""
+    """A program that cannot be checked is not measured, and a note is printed."""
     done = subprocess.run([stage.rtcheck, 'run', '--measure=2', '--allow-unchecked', stage.program('launcher/static')],
                           stdin=subprocess.DEVNULL, capture_output=True, env=clean_environment(), text=True, timeout=50)
     must('rtcheck: note: not measured: the program is not checked\n' in done.stderr, done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Every signal arrives in the program once, whoever sends it to whom; stopping, continuing and
-being killed look to a shell as they do without the launcher."""
+"""Every signal arrives in the program once, for every sender and receiver; stopping, continuing and being
+killed look to a shell as they do without the launcher."""
 # rtc-test: launcher/signals ci 120
 import os
 import pty
@@ -44,7 +44,7 @@ class Lines:
             must(left > 0 and select.select([self.fd], [], [], left)[0], 'no line after', self.all)
             try:
                 got = os.read(self.fd, 4096)
-            except OSError:  # the other end of a terminal is gone
+            except OSError:  # the other end of the terminal is closed
                 got = b''
             if not got:
                 return None
@@ -79,7 +79,7 @@ class Counter:
         self.program, self.launcher = (int(w) for w in ready.split()[1:])
 
     def mark(self):
-        """What was sent to the launcher before has been dealt with when this returns."""
+        """On return, the launcher has handled all signals sent to it before."""
         os.kill(self.launcher, signal.SIGWINCH)
         self.lines.until('WINCH')
 
@@ -102,7 +102,7 @@ def once(counter, name, status=0):
     must(counter.count(name) == 1, name, 'arrived', counter.count(name), 'times:', counter.lines.all)
 
 
-# ---- who sends to whom ---------------------------------------------------------------------
+# ---- senders and receivers -----------------------------------------------------------------
 
 def to_launcher(stage):
     for name in PASSED_ON:
@@ -149,7 +149,7 @@ def many(stage):
 
 
 def timed_counter(stage, *options):
-    """Under timeout(1), whose clock runs while the program starts: a busy machine gets more of it."""
+    """Under timeout(1), whose clock runs while the program starts: on a busy machine it has more time."""
     for seconds in '0.2', '1':
         try:
             return Counter(stage, [TIMEOUT, *options, seconds])
@@ -191,7 +191,7 @@ def with_value(stage):
 
 
 def to_parent(stage):
-    """A program that signals its parent means the one it has without the launcher."""
+    """A program that signals its parent reaches the one it has without the launcher."""
     got = []
     was = signal.signal(signal.SIGUSR1, lambda *a: got.append(1))
     try:
@@ -238,21 +238,21 @@ def name_of_keeper(stage):
     keepers = [int(pid) for pid in children if int(pid) != c.program]
     must(len(keepers) == 1, 'children', children)
     wait_until(lambda: read_text('/proc/%d/comm' % keepers[0]) == 'rtc-keeper\n', SECONDS, 'its name')
-    c.mark()  # the keeper was asked, and so has all of its name
+    c.mark()  # the keeper has handled a request, so its name is complete
     shown = read_text('/proc/%d/cmdline' % keepers[0])
     must(shown.rstrip('\0') == 'rtc-keeper', repr(shown))
     c.end()
 
 
 def without_keeper(stage):
-    """Where there is no second process, what can be told is."""
+    """Without a second process, signals are passed on as far as possible."""
     env = {'RTCHECK_TEST_WITHOUT': 'keeper'}
     c = Counter(stage, env=env)
     os.kill(c.launcher, signal.SIGUSR1)
     once(c, 'USR1')
 
 
-# ---- a terminal, and something like a shell --------------------------------------------------
+# ---- a terminal, and a substitute for a shell ------------------------------------------------
 
 class Job:
     """A session with a terminal, whose leader starts the launcher as a job and waits for it.
@@ -340,7 +340,7 @@ def keyboard(stage):
 
 
 def hang_up(stage):
-    """A terminal that goes away tells the leader of the session, and so the program."""
+    """A hang-up of the terminal sends SIGHUP to the leader of the session, and so to the program."""
     job = Job(stage, leader=True, options=['wait'])
     os.close(job.terminal)
     try:
@@ -370,7 +370,7 @@ def stop_and_go_on(stage):
 
 
 def stop_program_alone(stage):
-    """Somebody stops the program: the launcher stops.  Continuing either of them is enough."""
+    """If the program is stopped, the launcher stops.  Continuing either of them is enough."""
     job = Job(stage)
     for whom in (job.program, job.launcher):
         os.kill(job.program, signal.SIGSTOP)
@@ -411,7 +411,7 @@ def orphans(stage):
 
 
 def own_group(stage):
-    """A job that moves to a group of its own is still what the shell's signals to the job mean."""
+    """A job that moves to another process group still gets the shell's signals to the job."""
     argv = [stage.rtcheck, '-q', '/usr/bin/python3', '-c',
             'import os, signal, time\n'
             'signal.signal(signal.SIGUSR1, lambda *a: os._exit(5))\n'
@@ -426,7 +426,7 @@ def own_group(stage):
 # ---- the launcher itself -----------------------------------------------------------------------
 
 def launcher_killed(stage):
-    """The program goes on, and what was recorded is kept when it ends."""
+    """The program continues, and its records are kept when it ends."""
     state = stage.room()
     c = Counter(stage, env={'XDG_STATE_HOME': state})
     os.kill(c.launcher, signal.SIGKILL)

@@ -73,7 +73,7 @@ static void way_execveat_of_descriptor(const char *p)
     execveat(open(p, O_PATH), "", argv_of_child, environ, AT_EMPTY_PATH);
 }
 
-/* In a child of their own. */
+/* Each in a child process. */
 static const struct way {
     const char *name;
     void (*exec)(const char *path);

@@ -79,7 +79,7 @@ os.kill(os.getpid(), 9)
 
 
 def cost_of_killed(stage):
-    """It said nothing of its costs; who waited for it knows.  Not where that may count twice."""
+    """A killed program reports no costs; the parent's rusage has them.  Not if that may count twice."""
     path = stage.room() + '/report.json'
     got = run(stage, '--json', path, '/usr/bin/python3', '-c', KILLS_ITSELF)
     expect(got, -signal.SIGKILL, 'in control')
@@ -190,13 +190,13 @@ def statically_linked(stage):
 
 
 def by_script(stage):
-    """What counts of a script is its interpreter, through several of them."""
+    """The interpreter of a script counts, through several scripts."""
     folder = stage.room() + '/' + 'long' * 30
     os.mkdir(folder)
     static = shutil.copy(stage.program('launcher/static'), folder)
     inner = make_file(stage, b'#! %s  one\n' % static.encode())
     outer = make_file(stage, b'#!%s\n' % inner.encode())
-    refused(stage, inner, 'interpreter %s: it is statically linked' % static[:100])  # as much as is said of it
+    refused(stage, inner, 'interpreter %s: it is statically linked' % static[:100])  # as much as the message contains
     refused(stage, outer, 'interpreter %s: it is statically linked' % static[:100])
     good = make_file(stage, b'#!/bin/sh\nexit 3\n')
     expect(run(stage, good), 3, 'in control')
@@ -286,7 +286,7 @@ os.kill(os.getpid(), signal.SIGKILL) if sys.argv[2] == 'kill' else sys.exit(int(
 
 
 def damaged(stage):
-    """What is known of the program cannot be believed: what it did is not known, and no leaks would be a lie."""
+    """The program's record is damaged: its findings are unknown, and "no leaks" must not be printed."""
     with open(os.path.dirname(os.path.abspath(__file__)) + '/../../include/format/format.h') as f:
         magic = re.search(r'RTC_IMAGE_MAGIC (0x[0-9a-f]+)', f.read()).group(1)
     spoil = ['/usr/bin/python3', '-c', SPOILS_ITS_IMAGE, magic]
@@ -300,7 +300,7 @@ def damaged(stage):
 
 
 def missing_library(stage):
-    """ld.so ends a program that lacks a library before ours is asked: its status, and a word."""
+    """ld.so ends a program that lacks a library before ours runs: its status, and a message."""
     sh = open('/bin/sh', 'rb').read()
     path = make_file(stage, sh.replace(b'libc.so.6\0', b'libq.so.6\0'))
     got = run(stage, path)
@@ -309,7 +309,7 @@ def missing_library(stage):
 
 
 def as_root(stage):
-    """File capabilities and set-user-ID, seen by the ordinary user who runs them."""
+    """File capabilities and set-user-ID, tested as an ordinary user."""
     if os.geteuid() != 0:
         return
     room = stage.room()
@@ -397,7 +397,7 @@ def findings(stage):
 
 
 def findings_of_children(stage):
-    """What ended children did wrong is one error, and is still there when the run is kept."""
+    """Errors of ended children are one error, and are still present in a kept run."""
     faulty = stage.program('launcher/faulty')
     env = {'XDG_STATE_HOME': stage.room()}
     got = run(stage, '--error-exitcode=23', faulty, '0', *['fork'] * 40, env=env)

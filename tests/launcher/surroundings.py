@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a program finds around itself is what it finds without the launcher, however the launcher
-was started; and the launcher gets along with little."""
+"""A program's environment is the same as without the launcher, however the launcher was started; and the
+launcher works with little."""
 # rtc-test: launcher/surroundings ci 120
 import itertools
 import os
@@ -17,7 +17,7 @@ LIBRARY = '/lib/x86_64-linux-gnu/libm.so.6'
 
 
 def look(stage, before, prepare=None, env=None, wrap=()):
-    """What surroundings.c saw, sorted lines without its own arguments."""
+    """The output of surroundings.c, sorted lines without its own arguments."""
     target = stage.room() + '/seen'
     argv = [*wrap, *before, stage.program('launcher/surroundings'), target, 'an argument', '']
     run = subprocess.run(argv, env={**clean_environment(), **(env or {})}, preexec_fn=prepare,
@@ -85,7 +85,7 @@ def limits(stage):
 
 
 def is_checked(stage, script, env=None, hint='', **popen):
-    """Runs `script` to status 7; the lines that were said, the last one being the verdict."""
+    """Run `script` to status 7; return the printed lines, the last one is the verdict."""
     run = subprocess.run([stage.rtcheck, 'sh', '-c', script + 'exit 7'], capture_output=True,
                          env={**clean_environment(), **(env or {})}, timeout=60, **popen)
     said = run.stderr.decode()
@@ -95,7 +95,7 @@ def is_checked(stage, script, env=None, hint='', **popen):
 
 
 def without(stage):
-    """What the machine lacks is replaced, and said."""
+    """Missing features of the machine are replaced, and reported."""
     room = stage.room()
     place = {'XDG_RUNTIME_DIR': room}
     said = is_checked(stage, '', {**place, 'RTCHECK_TEST_WITHOUT': 'memfd'}, 'memfd')
@@ -115,7 +115,7 @@ def without(stage):
 
 
 def moved(stage):
-    """The launcher finds its library beside itself, wherever both are; odd places are refused."""
+    """The launcher finds its library beside itself, in any directory; unusable paths are refused."""
     room = stage.room()
     for name, status in (('plain', 7), ('a b', 125), ('a:b', 125), ('$ORIGIN', 125)):
         for part in ('bin', 'lib'):
@@ -141,7 +141,7 @@ def early(stage):
     library = stage.program('launcher/early.so')
     for way in ('execlp', 'execve', 'fexecve', 'malloc, execlp', 'malloc, _exit'):
         argv = ['env', 'EARLY=' + way, 'LD_PRELOAD=' + library, 'true']
-        ended = way.endswith('_exit')  # before we could ask whose its malloc is
+        ended = way.endswith('_exit')  # before the runtime could find out which malloc it has
         for before in ([], [stage.rtcheck]):
             run = subprocess.run([*before, *argv], capture_output=True, env=clean_environment(),
                                  timeout=60)
