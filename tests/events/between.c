@@ -1,6 +1,6 @@
 /*
- * between.c - a library that stands between the runtime and libc: its mmap and munmap first do what they were asked
- * to, where a signal might come, and call the kernel with more of the stack, or less.
+ * between.c - a library between the runtime and libc: its mmap and munmap first call a hook, where a signal may
+ * arrive, and make the system call with a changed amount of free stack.
  *
  * rtc-build: shared
  */

@@ -1,6 +1,6 @@
 /*
- * bypasses.c - a library with functions in front of ours: the one that BYPASSED names goes straight to the kernel,
- * the others go on as if they were not there.
+ * bypasses.c - a library with functions in front of the runtime's: the one named by BYPASSED makes the system call
+ * itself, the others call the next definition.
  *
  * rtc-build: shared
  */

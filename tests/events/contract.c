@@ -71,8 +71,8 @@ bool is_range(unsigned type, unsigned n, const void *start, size_t bytes)
 }
 
 /*
- * Far below where the kernel maps what names no address: a hole that a row makes here stays one, whatever the
- * runtime or libc map meanwhile.
+ * Far below the addresses that the kernel chooses by default: a hole that a row makes here stays one, even if
+ * the runtime or libc map memory meanwhile.
  */
 #define SEPARATE 0x100000000000ull /* 16 TiB */
 

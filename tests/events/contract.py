@@ -39,7 +39,7 @@ def huge_segment(stage):
 
 
 def by_another_name(stage):
-    """What stands between us and libc, and goes on by __sbrk, comes there."""
+    """A library between the runtime and libc that calls __sbrk reaches libc."""
     run = Run(stage, ['/bin/true'], how='hand', env={'LD_PRELOAD': stage.program('events/sbrks.so')}).wait()
     must((run.status, run.out) == (0, b'moved\n'), run.status, run.out, run.err[-1000:])
 

@@ -62,7 +62,7 @@ static void protect(void)
     puts("protected");
 }
 
-/* As without us: malloc says so when there is nothing more to lock, and goes on with what there is. */
+/* As without the runtime: malloc reports an exceeded lock limit, and continues with the memory it has. */
 static void lock(void)
 {
     unsigned failed = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a program may do to memory in which we are, too (control.c): cut the run file, never touch what it has,
-forbid pages of the heap, lock what is to come."""
+"""Operations on memory that the runtime also uses (control.c): truncate the run file, allocate without
+touching, protect pages of the heap, lock future mappings."""
 # rtc-test: events/control ci 60
 import os
 import signal
@@ -14,7 +14,7 @@ CUT = b'rtcheck: the run file was made shorter while the program ran, which cann
 
 
 def truncated_run_file(stage):
-    """Said in one line: the kernel ends the process by SIGBUS, which we cannot prevent."""
+    """Reported in one line: the kernel ends the process by SIGBUS, which the runtime cannot prevent."""
     for heap in ('private', 'file'):
         folder = stage.room()
         run = Run(stage, [stage.program('events/control'), 'truncate', folder], how='hand',

@@ -1,19 +1,19 @@
 /*
- * differential.c - does what events tell agree with what the kernel has?
+ * differential.c - compares the mappings known from events with those of the kernel.
  *
  *     differential SEED OPERATIONS THREADS [EVERY [behind|unheard|reconciled]]
  *
- * Operations at random: every call, every flag, right ones and wrong ones, on an arena of each thread's
- * own and on what the kernel placed.  A map is kept from events alone (feed.c), and after EVERY
- * operations (1000), when all threads rest, compared with /proc/self/maps: range, rights, file,
- * offset.  The first difference ends the run, and says how to have it again; with one thread a smaller
- * EVERY then finds the operation (under `setarch -R`, so that the kernel places things where it did).
+ * Operations at random: every call, every flag, valid and invalid, on an arena of each thread and on mappings placed
+ * by the kernel.  A map is kept from events alone (feed.c), and after EVERY operations (1000), when all threads
+ * rest, compared with /proc/self/maps: range, rights, file, offset.  The first difference ends the run, which prints
+ * how to repeat it; with one thread a smaller EVERY then finds the operation (under `setarch -R`, so that the kernel
+ * uses the same addresses).
  *
- * `behind`: every other call goes to the kernel by itself, as nobody in front of libc can see it (behind.h).
+ * `behind`: every other call is a raw system call, which no library in front of libc intercepts (behind.h).
  *
- * `unheard`: there are no handlers, as in nearly all programs, and no map but the runtime's, which has to be what the
- * kernel has.  `reconciled`: the same with every other call behind its back: what it compares once is right the
- * next time.  Both end by SIGKILL, having printed what the kernel has in the arenas, for who reads the run file.
+ * `unheard`: there are no handlers, as in nearly all programs, and no map but the runtime's, which must equal the
+ * kernel's.  `reconciled`: the same, with every other call a raw system call: a range is right once it was compared.
+ * Both end by SIGKILL after printing the kernel's mappings in the arenas, for the reader of the run file.
  *
  * rtc-build: shadow +feed.c -pthread
  */
@@ -96,7 +96,7 @@ struct where {
     uint64_t at, bytes;
 };
 
-/* Of the arena: may have holes, and be of several mappings. */
+/* A range of the arena: it may have holes, and several mappings. */
 static struct where somewhere(struct actor *a)
 {
     uint64_t page = draw(a, ARENA_PAGES), pages = 1 + draw(a, one_in(a, 8) ? 40 : 6);
@@ -107,7 +107,7 @@ static struct where somewhere(struct actor *a)
     return w;
 }
 
-/* What the kernel placed for this thread is all mapped, as long as it is remembered. */
+/* A range placed by the kernel for this thread is all mapped as long as it is in `placed`. */
 static struct where something(struct actor *a)
 {
     const struct placed *p = &a->placed[draw(a, PLACED_MAX)];
@@ -117,7 +117,7 @@ static struct where something(struct actor *a)
     return (struct where){p->at + skip, FEED_PAGE * (1 + draw(a, (p->bytes - skip) / FEED_PAGE))};
 }
 
-/* For what may unmap it: a part of the arena, or the whole of what was placed, which is forgotten. */
+/* For calls that may unmap: a part of the arena, or a whole placed range, which is removed. */
 static struct where something_to_lose(struct actor *a)
 {
     struct placed *p = &a->placed[draw(a, PLACED_MAX)];
@@ -229,7 +229,7 @@ static bool call_mremap(struct actor *a)
         from.at += 1;
     if (one_in(a, 60))
         flags |= 64;
-    /* An attachment that has outgrown its segment is what no map can know: shmdt looks at its parts. */
+    /* No map can represent an attachment that is longer than its segment: shmdt checks its parts. */
     if (find(from.at, &r) && r.device == DEVICE_SHM && new > r.end - from.at)
         new = r.end - from.at;
     snprintf(a->last, sizeof a->last, "mremap %lx %lx %lx flags %x to %p", from.at, old, new, flags, target);
@@ -247,7 +247,7 @@ static bool call_mprotect(struct actor *a)
     struct where w = something(a);
     int prot = rights(a);
     struct map_region r;
-    /* Of read-only attachments the kernel refuses PROT_WRITE, having changed what lies before. */
+    /* For read-only attachments the kernel refuses PROT_WRITE after it has changed the pages before. */
     for (uint64_t at = w.at; prot & PROT_WRITE && at < w.at + w.bytes; at += FEED_PAGE)
         if (find(at, &r)) {
             prot &= r.device == DEVICE_SHM ? ~PROT_WRITE : prot;
@@ -298,7 +298,7 @@ static bool call_shmat(struct actor *a)
     return got != MAP_FAILED;
 }
 
-/* Where an attachment begins, or began. */
+/* The start of an attachment, present or past. */
 static bool call_shmdt(struct actor *a)
 {
     struct where w = somewhere(a);
@@ -361,7 +361,7 @@ static void act(struct actor *a)
 static void *run(void *arg)
 {
     struct actor *a = arg;
-    pthread_barrier_wait(&rest); /* all stacks are mapped, which libc does by itself */
+    pthread_barrier_wait(&rest); /* all stacks are mapped; libc maps them without events */
     while (!over) {
         for (uint64_t i = 0; i < every; i++)
             act(a);

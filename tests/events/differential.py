@@ -12,7 +12,7 @@ from harness import Run, main, must
 
 
 def agrees(threads, ci, full, how='functions'):
-    """With --full a seed of its own in every run; what is said on a difference has it.
+    """With --full each run has a new seed; the message on a difference contains it.
 
     how='behind': every other call is made by a system call, and events=all sees it."""
     options, more = (['events=all'], ['behind']) if how == 'behind' else ([], [])
@@ -39,13 +39,13 @@ def pages(text):
 
 
 def calls_unseen(run):
-    """Where another thread has the map and no processor for 100 ms, a call does not wait on: it goes unseen, and is
-    counted.  What the map then lacks says nothing."""
+    """If another thread holds the map without a processor for 100 ms, a call does not wait longer: it is not
+    recorded, but counted.  Differences in the map then prove nothing."""
     return run.report.data['summary']['mappings']['unseen']
 
 
 def own(way, threads, ci, full):
-    """The runtime's map, without any handler, by itself and as the run file has it at the end."""
+    """The runtime's map, without any handler, in the process and in the run file at its end."""
     def check(stage):
         seed = int.from_bytes(os.urandom(3), 'little') if stage.full else stage.seed
         count = stage.sample(ci, full)

@@ -1,5 +1,5 @@
 /*
- * dispatch.c - what a program may do that somebody who looks at all of its system calls could spoil.
+ * dispatch.c - program behaviour that an interceptor of all system calls could break.
  *
  *     dispatch [ROW...]      "ok NAME" or "wrong NAME" for each, as Linux has it: also without the runtime
  *
@@ -75,7 +75,7 @@ static void interrupted(void)
     assert(read(pipes[0], &c, 1) == -1 && errno == EINTR && came == SIGALRM);
 }
 
-/* Stopped and continued: the kernel goes on with what is left of it. */
+/* Stopped and continued: the kernel restarts the call with the remaining time. */
 static void slept_on(void)
 {
     struct timespec wish = {0, 150000000}, before, after;
@@ -135,7 +135,7 @@ static void masked(void)
     assert(syscall(SYS_rt_sigprocmask, 77, &all, NULL, 8) == -1 && errno == EINVAL);
 }
 
-/* Calls that wait with a mask of their own, in which all but one are kept out. */
+/* Calls that wait with their own signal mask, in which all signals but one are blocked. */
 static void masked_while(void)
 {
     sigset_t all, one;
@@ -253,7 +253,7 @@ static long call_from(char *stack, long number, long one, long two)
     return number;
 }
 
-/* Who says that signals are for other stacks has none that they have room on. */
+/* A thread whose alternate stack is set, so that signals are not delivered on its small stack. */
 static void tiny_stack(void)
 {
     stack_t stack = {.ss_sp = stack_of_signals, .ss_size = sizeof stack_of_signals};
@@ -266,7 +266,7 @@ static void tiny_stack(void)
     assert(!came);
 }
 
-/* Of all below the page that the stack pointer is in. */
+/* Discard everything below the page of the stack pointer. */
 static void discarded_below(void)
 {
     char *at = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""events=all: programs do what they do without (dispatch.c), and what it costs is said."""
+"""events=all: programs behave as without it (dispatch.c), and its cost is reported."""
 # rtc-test: events/dispatch ci 60
 import errno
 import json
@@ -65,14 +65,14 @@ def uncovered_is_counted(stage):
 
 
 def inherited_mask(stage):
-    """Who starts a program may have kept SIGSYS out."""
+    """The parent process may have blocked SIGSYS."""
     run, said = rows(stage, 'masked', 'forked', how='hand',
                      preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGSYS]))
     must(run.status == 0 and said == ['ok masked', 'ok forked'], run.status, said)
 
 
 def memory_unread(stage):
-    """Where the kernel lets nobody read a process' memory (process_vm_readv), its own neither."""
+    """If process_vm_readv is refused, a process cannot read its own memory by it either."""
     wanted = ['masked_while', 'mask_given_back', 'own_signal', 'forked', 'spawned', 'cloned']
     for error in (errno.EPERM, errno.ENOSYS):
         run, said = rows(stage, *wanted, wrap=[stage.program('counters/refuse'), '%d:310' % error])
@@ -81,7 +81,7 @@ def memory_unread(stage):
 
 
 def told(stage):
-    """Each call once, whoever makes it."""
+    """Each call is notified once, from every caller."""
     run = Run(stage, [stage.program('events/told')], options=ALL).wait()
     must(run.status == 0 and run.out and b'wrong' not in run.out, run.out, run.err.decode()[-1500:])
     plain = Run(stage, [stage.program('events/told'), 'once']).wait()
@@ -104,7 +104,7 @@ def interrupted_in_between(stage):
 
 
 def stacks(stage):
-    """Of a call that was dispatched, and of one that is made by a handler that interrupted one."""
+    """The stacks of a dispatched call, and of a call by a handler that interrupted one."""
     run = Run(stage, [stage.program('events/told'), 'keeps'],
               options=['events=all', 'show-leak-kinds=reachable,mapped']).wait()
     must(run.status == 0, run.status, run.err)

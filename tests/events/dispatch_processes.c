@@ -276,7 +276,7 @@ void of_another_system(void)
     assert(result == getpid() || result == -ENOSYS);
 }
 
-/* Only what the runtime is said to need, and what is tried: no return from a handler is among it. */
+/* Only the calls that the runtime is documented to need, and those tested: rt_sigreturn is not among them. */
 void sandboxed(void)
 {
 #define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -305,7 +305,7 @@ static void answer_trap(int signal, siginfo_t *info, void *context)
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = -ENOTTY;
 }
 
-/* A sandbox whose inmate answers himself: nearly all calls are traps, those that handlers make, too. */
+/* A sandbox whose program answers traps: nearly all calls are traps, also those in handlers. */
 void trapped(void)
 {
     struct sock_filter filter[] = {

@@ -1,7 +1,7 @@
 /*
- * early_thread.c - a library whose constructor begins threads, before that of the runtime runs: one that keeps
- * all signals out but while it waits, and one that reads, which nobody interrupts.  And it sets a handler of SIGUSR2
- * that keeps them out, too.
+ * early_thread.c - a library whose constructor starts threads, before the runtime's constructor: one that blocks all
+ * signals except while it waits, and one in an uninterruptible read loop.  And it sets a handler of SIGUSR2 that
+ * blocks all signals, too.
  *
  * rtc-build: shared -pthread
  */
@@ -22,7 +22,7 @@ long early_thread_reads(void);
 
 static sem_t asked, answered;
 
-/* Until a signal has come: the one by which it is told to arm itself. */
+/* Wait for a signal: the runtime's, which asks this thread to enable dispatch. */
 static void wait_once(void)
 {
     struct timespec most = {5, 0};
@@ -56,7 +56,7 @@ static void *read_once(void *result)
     return result;
 }
 
-/* Does it stand in the call? */
+/* Is the thread in the call? */
 static int is_reading(int tid)
 {
     char path[64], line[4] = "";

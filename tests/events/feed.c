@@ -1,9 +1,9 @@
 /*
  * feed.c - a map of what is mapped, fed by events.
  *
- * What goes (VM_UNMAPPED) is taken out before the call, for another thread may be given the place before this one
- * comes back; what comes is put in after it.  Ranges that were taken out are kept until the next call:
- * mremap puts them elsewhere, and VM_CANCELLED puts them back.
+ * Ranges that go (VM_UNMAPPED) are removed before the call, as another thread may get their place before this one
+ * returns; ranges that come are added after it.  Removed ranges are kept until the next call: mremap puts them
+ * elsewhere, and VM_CANCELLED puts them back.
  */
 #include "feed.h"
 
@@ -171,8 +171,8 @@ static struct map_region mapped_by(const union rtc_event *e)
 }
 
 /*
- * What was at the old place, as far as it reaches, at the new one; the last piece grows.  Where the old one has
- * a hole, what was at the new one stays (kernels that move several mappings at once).
+ * Move the saved ranges from the old place to the new one; the last piece grows.  Where the old one has a hole,
+ * the ranges at the new one stay (kernels that move several mappings at once).
  */
 static void move_saved(const union rtc_event *e)
 {
@@ -285,7 +285,7 @@ static void after(unsigned type, union rtc_event *e, void *unused)
     unlock();
 }
 
-/* What was taken out and is still there. */
+/* Put removed ranges back that are still mapped. */
 static void cancelled(unsigned type, union rtc_event *e, void *unused)
 {
     (void)type, (void)unused;
@@ -319,11 +319,11 @@ static void moved(unsigned type, union rtc_event *e, void *unused)
     unlock();
 }
 
-/* ---- what the kernel says -------------------------------------------------------------------------- */
+/* ---- the kernel's list ----------------------------------------------------------------------------- */
 
 #define THEIRS_MAX 40000u
 
-/* Ranges that are not the runtime's: those of which a replay tells. */
+/* Ranges that are not the runtime's, as a replay reports them. */
 static struct theirs {
     uint64_t start, end;
 } theirs[THEIRS_MAX];
@@ -374,7 +374,7 @@ static bool parse(const char *line, struct map_region *r)
     return true;
 }
 
-/* Of one line what is theirs; `from` goes along with the lines. */
+/* Add the parts of one line that are not the runtime's; `from` advances with the lines. */
 static void read_line(struct maps *to, const struct map_region *whole, unsigned *from)
 {
     while (*from < theirs_count && theirs[*from].end <= whole->start)

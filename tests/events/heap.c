@@ -1,14 +1,14 @@
 /*
- * heap.c - a cache of registered memory, keyed by address, over blocks that come and go: does it ever
- * believe in memory that is not there any more?
+ * heap.c - a cache of registered memory, keyed by address, over blocks that are allocated and freed:
+ * does it ever contain memory that is no longer mapped?
  *
- *     heap HOW BLOCKS THREADS       HOW: rtcheck, ucm, or deaf: who tells the cache, nobody
+ *     heap HOW BLOCKS THREADS       HOW: rtcheck, ucm, the source of events, or deaf: none
  *
- * To register a page is to put it into a pipe (vmsplice): the pipe holds the page itself, whatever becomes
- * of its address.  A page that is registered is looked at by writing into it, at its address, and
- * reading the pipe: what comes out was written by us just now, or the cache is stale.  So a network card
- * would see it.  Registered is the second page of each block; the cache forgets a page when VM_UNMAPPED
- * tells of it, and what it was told is counted.
+ * To register a page is to put it into a pipe (vmsplice): the pipe holds the page itself, whatever
+ * happens to its address.  A registered page is checked by writing to its address and reading the pipe:
+ * if the bytes differ, the cache is stale.  A network card would read the same bytes.  The second page
+ * of each block is registered; the cache removes a page on VM_UNMAPPED, and counts the events and
+ * removals.
  *
  * rtc-build: -pthread
  */
@@ -121,7 +121,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- who tells ------------------------------------------------------------------------------ */
+/* ---- sources of events ---------------------------------------------------------------------- */
 
 static void listen_to_ucm(void)
 {

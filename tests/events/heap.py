@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A cache of registered memory keyed by address (heap.c) never believes in pages that the heap gave back: told by us,
-and by UCX's libucm, whichever of the two is loaded first.  And C++'s memory is told of, also under other parameters of
-malloc's (heap_cxx.cc)."""
+"""A cache of registered memory keyed by address (heap.c) never contains pages that the heap has released: with events
+by the runtime, and by UCX's libucm, in either order of loading.  Memory of C++ is notified, too, also with other
+parameters of malloc (heap_cxx.cc)."""
 # rtc-test: events/heap ci 120
 import os
 import re
@@ -21,7 +21,7 @@ def counts(done):
 
 
 def deaf(stage):
-    """The test can fail: with nobody to tell it the cache is stale."""
+    """The test can fail: without events the cache is stale."""
     told, _, hits, stale = counts(Run(stage, [stage.program('events/heap'), 'deaf', str(BLOCKS), '1'], how='hand').wait())
     must(not told and stale > hits / 20, told, hits, stale)
     return '%d of %d hits stale' % (stale, hits)

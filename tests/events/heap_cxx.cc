@@ -1,6 +1,6 @@
 /*
- * heap_cxx.cc - what C++ allocates, and what does after malloc's parameters were changed, beside a handler: it was
- * told of where it lies, and of each page of it that went.
+ * heap_cxx.cc - a handler is notified of all memory of C++ objects, and of memory that malloc returns after a
+ * change of its parameters: of its range, and of each of its pages that is unmapped.
  *
  *     heap_cxx objects|parameters
  */

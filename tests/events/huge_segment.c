@@ -1,4 +1,4 @@
-/* huge_segment.c - with shmats.so: a segment of three small pages takes a huge one, and that is what is told. */
+/* huge_segment.c - with shmats.so: a segment of three small pages takes a huge one, which the event shows. */
 #include <assert.h>
 #include <stdio.h>
 #include <sys/shm.h>

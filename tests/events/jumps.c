@@ -78,7 +78,7 @@ static void out_of_mmap(void)
     must(munmap(map(), PAGE) == 0 && compared() == 1);
 }
 
-/* What was about to go is there still, and is found. */
+/* The range was about to be unmapped; it is still mapped, and found by the comparison. */
 static void out_of_munmap(void)
 {
     void *at = map();
@@ -100,7 +100,7 @@ static void jump_within(int signal)
     must(munmap(map(), PAGE) == 0 && compared() == -EAGAIN);
 }
 
-/* A handler that jumps, and returns: the call that it interrupted goes on. */
+/* A handler that jumps within itself, and returns: the interrupted call continues. */
 static void not_out_of_it(void)
 {
     handle(jump_within, 0);
@@ -119,7 +119,7 @@ static void jump_at_last(int signal)
         siglongjmp(back, 1);
 }
 
-/* `run` is left behind the n-th instruction, for each n that is wanted; `look` sees whether all is well then. */
+/* `run` is left after the n-th instruction, for each tested n; `look` checks the state after that. */
 static void leave_everywhere(void (*set)(void), void (*run)(void), void (*look)(void))
 {
     long every = atol(getenv("JUMPS_EVERY") ? getenv("JUMPS_EVERY") : "61");
@@ -176,7 +176,7 @@ static void count(unsigned type, union rtc_event *e, void *arg)
         raise(SIGUSR1);
 }
 
-/* Whoever was jumped out of is not deaf, and nobody waits for him. */
+/* A thread that jumped out of a callback still gets events, and no other thread waits for it. */
 static void look_at_visits(void)
 {
     notified = 0;
@@ -210,7 +210,7 @@ static void nest(unsigned type, union rtc_event *e, void *arg)
     must(raises == 0 && munmap(map(), PAGE) == 0);
 }
 
-/* Of two that are in each other, out of the inner one alone. */
+/* With two nested callbacks, a jump out of the inner one only. */
 static void out_of_inner_callback(void)
 {
     handle(jump, 0);
@@ -339,7 +339,7 @@ static void leave_alternate(char *at)
     must(compared() == 1);
 }
 
-/* Wherever it lies: below the stack that the jump leads to, or above. */
+/* For alternate stacks below and above the target of the jump. */
 static void out_of_alternate_stacks(void)
 {
     static char below[STACK_BYTES];
@@ -383,7 +383,7 @@ static void map_and_switch(void)
     siglongjmp(other, 2);
 }
 
-/* Threads that a program makes itself: one that maps is left for a while, by a jump, and is gone back to. */
+/* User-level threads: one that maps is left by a jump, and resumed later. */
 static void switched(void)
 {
     static ucontext_t context;

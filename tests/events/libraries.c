@@ -39,7 +39,7 @@ static void *load_and_unload(void *how)
     return NULL;
 }
 
-/* Closed as often as one likes, the runtime stays, and tells. */
+/* After any number of dlclose calls the runtime stays, and sends events. */
 static void stay(void)
 {
     Dl_info here;

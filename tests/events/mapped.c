@@ -60,7 +60,7 @@ static void goes(void)
 {
     char *at = pages(3);
     must(munmap(at, 3 * PAGE) == 0);
-    at = (char *)0x200000000000; /* that the kernel gives nobody else */
+    at = (char *)0x200000000000; /* unused by the kernel and others */
     must(mmap(at, 3 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == at);
     must(syscall(SYS_munmap, at, 3 * PAGE) == 0);
     pthread_t thread;
@@ -101,7 +101,7 @@ static void one_page(void)
     must(munmap(pages(1), PAGE) == 0);
 }
 
-/* What they inherit is one mapping, however many they are. */
+/* The ranges that they inherit are one mapping, for any number of children. */
 static void children(void)
 {
     pages(7);
@@ -116,7 +116,7 @@ static void page_and_mark(void)
     pages(2);
 }
 
-/* Of the last mark and later: 2 pages of the child, 3 of the parent. */
+/* Since the last mark: 2 pages of the child, 3 of the parent. */
 static void two_mark(void)
 {
     child_of(page_and_mark);
@@ -199,7 +199,7 @@ static __attribute__((noinline)) void map_and_unmap(char *protect)
     mprotect(protect, PAGE, READ_WRITE);
 }
 
-/* What is mapped by calls that are left is told, or not; all else is told as without them. */
+/* Mappings by calls that were left may be reported or not; all others are reported as usual. */
 static void left(void)
 {
     struct sigaction action = {.sa_handler = jump_at_last, .sa_flags = SA_NODEFER};
@@ -248,13 +248,13 @@ static void map_page(int protection)
     must(mmap(NULL, PAGE, protection, PLAIN, -1, 0) != MAP_FAILED);
 }
 
-/* The map has lost nothing but what the call itself has mapped.  true: it was through. */
+/* The map lacks at most the mapping of the call itself. true: the call was complete. */
 static bool is_first_call_through(long n)
 {
     int status;
     pid_t child = fork();
     if (!child) {
-        free(malloc(100)); /* an image of its own is begun with all signals blocked */
+        free(malloc(100)); /* a new image is begun with all signals blocked */
         steps_left = n;
         if (sigsetjmp(back, 0) == 0) {
             steps_begin();
@@ -279,7 +279,7 @@ static void first_left(void)
     must(rtc_event_compare() >= 0);
     for (long n = 1; !is_first_call_through(n); n += 211)
         ;
-    must(rtc_event_compare() == 0); /* what is the parent's nobody has changed */
+    must(rtc_event_compare() == 0); /* the parent's mappings are unchanged */
 }
 
 static void waits(void)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""biu-map: what calls of the program have mapped and nobody has unmapped, by the place that did it."""
+"""biu-map: ranges mapped by calls of the program and not unmapped, by the calling site."""
 # rtc-test: events/mapped ci 120
 import os
 import re
@@ -55,7 +55,7 @@ def children(stage):
 
 
 def left(stage):
-    """Handlers that jump out of calls, wherever: the map is made anew, and knows what it knew."""
+    """Handlers that jump out of calls at any point: the map is rebuilt, and contains the previous ranges."""
     run = Run(stage, [stage.program('events/mapped'), 'left'], options=ASKED + ['mappings'], keep=True).wait()
     must(run.status == 0, run.status, run.err)
     rounds = int(run.out)
@@ -108,7 +108,7 @@ def no_equal_rules(stage):
 
 
 def known(*options):
-    """A baseline that rtcheck writes is one that it reads; what is in it is neither told nor a problem."""
+    """rtcheck can read a baseline that it has written; findings in it are neither reported nor problems."""
     def check(stage):
         program = [stage.program('events/mapped'), 'stays']
         file = stage.room() + '/known'
@@ -135,7 +135,8 @@ def shown(stage):
 
 
 def new_by_mark(how):
-    """As blocks: of the last mark and later; and nobody says that nobody points to it, for nobody has looked."""
+    """As for blocks: since the last mark; and the report does not claim that no pointer exists, as none was
+    searched for."""
     def check(stage):
         run = Run(stage, [stage.program('events/mapped'), 'two_mark'], how=how, options=ASKED).wait()
         leaks = run.report.data['leaks']
@@ -172,7 +173,7 @@ def marks(how):
 
 
 def marks_of_two(stage):
-    """Each table says whose it is."""
+    """Each table names its process."""
     run = Run(stage, [stage.program('events/mapped'), 'two_mark'], options=['mappings']).wait()
     pids = {p['n']: p['pid'] for p in run.report.data['processes']}
     tables = re.findall(r'^  mapped, process (\d+):\n  Mark .*Mapped\n((?:  \d .*\n)+)', run.log, re.M)

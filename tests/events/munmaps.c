@@ -1,6 +1,6 @@
 /*
- * munmaps.c - a library that has a munmap of its own.  It refuses what has munmaps_refused in it, as the kernel
- * does where a mapping would have to become two and there are too many.
+ * munmaps.c - a library that defines munmap.  It refuses ranges that contain munmaps_refused, as the kernel
+ * does if a mapping would have to be split and there are too many.
  *
  * rtc-build: shared
  */

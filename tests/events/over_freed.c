@@ -1,5 +1,5 @@
 /*
- * over_freed.c - maps over blocks that it has freed, which native malloc allows, and over blocks in use.
+ * over_freed.c - maps over freed blocks, which native malloc allows, and over blocks in use.
  *
  *     over_freed CASE
  *
@@ -98,7 +98,7 @@ static void allocate_beside(struct pages p)
             free(block[i][j]);
 }
 
-/* The mapping is the program's, as long as it exists, and then its place is nobody's. */
+/* As long as the mapping exists the allocator does not use it; after munmap its place is unmapped. */
 static void use(struct pages p)
 {
     allocate_beside(p);
@@ -245,7 +245,7 @@ static void by_original(void)
     use(p);
 }
 
-static volatile size_t notified; /* libc says that mmap calls nobody back */
+static volatile size_t notified; /* libc declares mmap as a leaf function */
 
 static void on_event(unsigned type, union rtc_event *e, void *arg)
 {
@@ -397,7 +397,7 @@ static void beside_threads(void)
         must(pthread_join(thread[i], NULL) == 0);
 }
 
-/* What another thread has in its quarantine and its cache. */
+/* Blocks in the quarantine and the cache of another thread. */
 static void *free_slab(void *where)
 {
     *(struct pages *)where = freed_slab(false);

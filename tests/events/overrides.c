@@ -1,9 +1,9 @@
 /*
- * overrides.c - a program with functions of its own in front of ours, which go straight to the kernel.
+ * overrides.c - a program that defines functions in front of the runtime's, which make system calls.
  *
- *     overrides         the self test says which events do not come
- *     overrides tell    they tell us by rtc_vm_mmap and rtc_vm_munmap: the test of external events
- *                       passes, and fails for each of them that does not tell
+ *     overrides         the self test lists the missing events
+ *     overrides tell    they report by rtc_vm_mmap and rtc_vm_munmap: the test of external events
+ *                       passes, and fails for each of them that does not
  */
 #include <assert.h>
 #include <errno.h>

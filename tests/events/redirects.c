@@ -1,6 +1,6 @@
 /*
- * redirects.c - a library that overrides munmap behind us: it puts a function of its own into the words that the
- * program calls through, when the program begins, or REDIRECTED=later, when it is asked.
+ * redirects.c - a library that overrides munmap behind the runtime: it writes its own function into the
+ * program's GOT entries, at program start, or with REDIRECTED=later on request.
  *
  * rtc-build: shared
  */

@@ -1,4 +1,4 @@
-/* rows_change.c - what each call is told as, range by range. */
+/* rows_change.c - the events of each call, range by range. */
 #include "contract.h"
 
 #include <dlfcn.h>
@@ -90,7 +90,7 @@ static void look(unsigned type, union rtc_event *e, void *arg)
 
 void row_unmapped_before_mapped_after(void)
 {
-    must(rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 9, look, NULL) == 0); /* whatever the priority */
+    must(rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 9, look, NULL) == 0); /* with any priority */
     must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED, -9, look, NULL) == 0);
     char *at = mmap(own_place(1), PAGE, READ_WRITE, PLAIN, -1, 0);
     must(was_there[1]);
@@ -170,7 +170,7 @@ void row_munmap_partial_multiple_and_empty(void)
     must(munmap(at, PAGE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, at, PAGE));
     must(munmap(at + PAGE, 7 * PAGE) == 0);
     must(is_range(RTC_EVENT_VM_UNMAPPED, 1, at + PAGE, 7 * PAGE) && is_mapped(behind, PAGE));
-    must(munmap(at + PAGE, PAGE) == 0); /* where nothing is: no error, and told */
+    must(munmap(at + PAGE, PAGE) == 0); /* an unmapped range: no error, and an event */
     forget();
     must(munmap(behind, 0) == -1 && errno == EINVAL);
     must(munmap(behind + 1, PAGE) == -1 && errno == EINVAL);
@@ -256,7 +256,7 @@ void row_cancels(void)
     int fixed = MAP_PRIVATE | MAP_FIXED;
     must(mmap(at, (HOLE + 3) * PAGE, READ_WRITE, fixed, -1, 0) == MAP_FAILED && errno == EBADF);
     must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, (HOLE + 3) * PAGE));
-    must(count_of(RTC_EVENT_VM_CANCELLED) == 2); /* what is still there, and no more */
+    must(count_of(RTC_EVENT_VM_CANCELLED) == 2); /* only the ranges that are still mapped */
     must(is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
     must(is_range(RTC_EVENT_VM_CANCELLED, 1, behind, 2 * PAGE));
     must(logged[logged_count - 1].type == RTC_EVENT_VM_CANCELLED && !count_of(RTC_EVENT_VM_MAPPED));
@@ -379,7 +379,7 @@ void row_posix_madvise_dontneed(void)
 
 typedef ssize_t advise_process(int, const struct iovec *, size_t, int, unsigned);
 
-/* Of a child it is none of ours, and needs CAP_SYS_NICE; kernels before 6.13 refuse it of oneself, too. */
+/* Only for the process itself: another one needs CAP_SYS_NICE.  Before Linux 6.13 the call fails. */
 void row_process_madvise_of_oneself(void)
 {
     advise_process *by = (advise_process *)dlsym(RTLD_DEFAULT, "process_madvise"); /* libc 2.36 has it */
@@ -427,7 +427,7 @@ void row_protection_and_locks(void)
     must(nothing_of(VM_EVENTS));
 }
 
-/* The break is rounded to whole pages; what lies in the last one is nobody's news. */
+/* The break is rounded to whole pages; changes within its last page have no event. */
 void row_break_is_rounded(void)
 {
     char *end = sbrk(0), *whole = end + (-(uintptr_t)end & (PAGE - 1));

@@ -1,4 +1,4 @@
-/* rows_handlers.c - who is told, in which order, and what a handler may do. */
+/* rows_handlers.c - which handlers are called, in which order, and what a handler may do. */
 #include "contract.h"
 
 #include <stdlib.h>
@@ -109,13 +109,13 @@ void row_modified_inputs(void)
     must(at != MAP_FAILED);
     at[4 * PAGE - 1] = 1; /* as large as the handler made it */
     must(nth(RTC_EVENT_MMAP, 0).mmap.size == 4 * PAGE && nth(RTC_EVENT_MMAP, 1).mmap.size == 4 * PAGE);
-    must(is_range(RTC_EVENT_VM_MAPPED, 0, at, 2 * PAGE)); /* what the caller asked for */
+    must(is_range(RTC_EVENT_VM_MAPPED, 0, at, 2 * PAGE)); /* the requested size */
     void *given = pages(1);
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 9, rescue, given) == 0);
     must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, -1, 0) == given);
 }
 
-/* A handler before the call sees the invalid result, and changes of VM_* reach nobody. */
+/* A handler before the call sees the invalid result; its changes to VM_* events reach no other handler. */
 static void spoil(unsigned type, union rtc_event *e, void *arg)
 {
     (void)type, (void)arg;
@@ -196,9 +196,9 @@ void row_external(void)
     rtc_vm_mmap(at, PAGE);
     must(logged_count == 1);
     must(rtc_munmap(at + PAGE, PAGE) == 0 && logged_count == 2);
-    must(rtc_event_test_external(RTC_EVENT_VM_UNMAPPED, NULL) == -ENOTSUP); /* nobody sees to it */
+    must(rtc_event_test_external(RTC_EVENT_VM_UNMAPPED, NULL) == -ENOTSUP); /* no source is registered */
     must(rtc_event_unset_external(RTC_EVENT_VM_UNMAPPED) == 0);
-    munmap(at + 2 * PAGE, PAGE); /* those that are registered stay as they are */
+    munmap(at + 2 * PAGE, PAGE); /* handlers registered before stay external */
     must(logged_count == 2);
     handle(RTC_EVENT_VM_UNMAPPED, 0, "later");
     at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
@@ -367,7 +367,7 @@ static void use_heap(size_t most)
     }
 }
 
-/* What the heap keeps is nobody's business, and no call of the program is behind what it does not keep. */
+/* Memory kept by the heap has no events; changes of its mappings are no calls of the program. */
 void row_own_mappings_are_silent(void)
 {
     char *first = malloc(100);

@@ -1,6 +1,6 @@
 /*
- * rows_heap.c - malloc and free of a program that listens to what is mapped, as ucm's own tests have
- * it: what they grow by and give back is told, and nothing is lost.
+ * rows_heap.c - malloc and free of a program with handlers of mappings, like the tests of ucm:
+ * growth and release of the heap have events, and none is lost.
  */
 #include "contract.h"
 
@@ -16,7 +16,7 @@
 #define SMALL_BLOCKS 20000u
 #define SMALL 1000u
 
-/* Some range told of as this has all of it. */
+/* Does one event of this type contain the whole range? */
 static bool was_in(unsigned type, const void *at, size_t bytes)
 {
     uintptr_t start = (uintptr_t)at;
@@ -28,7 +28,7 @@ static bool was_in(unsigned type, const void *at, size_t bytes)
     return false;
 }
 
-/* The heap grows by these; some lie in what was told. */
+/* The heap grows by these; some lie in reported ranges. */
 static void small_blocks(void)
 {
     static _Thread_local char *block[SMALL_BLOCKS];
@@ -74,7 +74,7 @@ static void *both(void *unused)
         uintptr_t was = (uintptr_t)block;
         free(block);
         while (!was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG / 8))
-            sched_yield(); /* another thread may have taken it, and be about to tell */
+            sched_yield(); /* another thread may have taken it, and its event is still to come */
     }
     return unused;
 }
@@ -90,7 +90,7 @@ void row_heap_multi_threads(void)
     must(logged_count < LOGGED_MAX);
 }
 
-/* The last that was told of this address is that it is mapped. */
+/* Is the last event of this address that it is mapped? */
 static bool is_there(const void *at)
 {
     for (unsigned i = logged_count; i-- > 0;) {
@@ -101,7 +101,7 @@ static bool is_there(const void *at)
     return false;
 }
 
-/* What is mapped less what is unmapped: every block that lives lies in that, however often its place has gone. */
+/* Mapped minus unmapped ranges: every live block lies in them, however often its place was reused. */
 void row_heap_comes_back(void)
 {
     static const size_t sizes[] = {300u << 10, 1u << 20, 4u << 20, 24u << 20, 40u << 20, 7000, 64};
@@ -138,7 +138,7 @@ void row_heap_blocks_from_before(void)
     must(was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG));
 }
 
-/* What libc allocates for its callers; dlerror's text comes from asprintf. */
+/* Blocks that libc allocates for its callers; dlerror's text comes from asprintf. */
 void row_heap_of_libcs_functions(void)
 {
     handle(ALL_EVENTS, 0, "all");
@@ -173,7 +173,7 @@ void row_heap_in_a_fork(void)
 
 #define LOCKED 64u
 
-/* What is locked cannot be given back: it is told to be gone, and stays; a free ends all the same. */
+/* Locked memory cannot be released: its event reports it unmapped, and it stays; a free returns all the same. */
 void row_heap_that_is_locked(void)
 {
     static const size_t size[] = {900u << 10, 4u << 20}; /* which the heap gives back late, and at once */
@@ -196,7 +196,7 @@ static double thread_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The least of many: what a pair takes when nobody disturbs it. */
+/* The least of many: the time of a pair without other load. */
 static double pair_seconds(void)
 {
     double least = 1;
@@ -230,7 +230,7 @@ static void allocate(unsigned type, union rtc_event *e, void *arg)
     ++*(_Atomic unsigned *)arg;
 }
 
-/* It should not; but it does no harm, and is not told of its own. */
+/* A callback should not allocate; it does no harm, and the callback gets no event of its own call. */
 void row_heap_allocating_callback(void)
 {
     static _Atomic unsigned calls;
@@ -252,8 +252,8 @@ static void free_in_between(unsigned type, union rtc_event *e, void *arg)
 }
 
 /*
- * realloc makes the heap grow and frees the old block: who frees another one when he hears of the first is told
- * of the second all the same.
+ * realloc makes the heap grow and frees the old block: a callback that frees another block on the first event
+ * still gets the second event.
  */
 void row_heap_freeing_callback(void)
 {

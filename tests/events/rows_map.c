@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#define ROOM 64ul /* pages that the kernel gives nobody else */
+#define ROOM 64ul /* unused by the kernel and others */
 
 static char *room(void)
 {
@@ -41,7 +41,7 @@ static void begin_map(void)
     must(rtc_event_compare() == 0);
 }
 
-/* Of every kind of call; what a handler would be told is of no account. */
+/* For every kind of call; events for handlers do not matter here. */
 void row_calls_go_into_the_map(void)
 {
     begin_map();
@@ -91,7 +91,7 @@ void row_behind_our_back(void)
     must(syscall(SYS_mprotect, at + 10 * PAGE, PAGE, PROT_READ) == 0);
     must(syscall(SYS_munmap, at + 2 * PAGE, PAGE) == 0);
     must(syscall(SYS_mremap, at + 20 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + ROOM * PAGE) > 0);
-    must(rtc_event_compare() == 5 && rtc_event_compare() == 0); /* the last is gone, and there is more */
+    must(rtc_event_compare() == 5 && rtc_event_compare() == 0); /* the last one is unmapped, and there are new ones */
     must(munmap(at, ROOM * PAGE + PAGE) == 0 && rtc_event_compare() == 0);
 }
 
@@ -112,7 +112,7 @@ static void *nothing(void *arg)
     return NULL;
 }
 
-/* libc maps a thread's stack by itself: a guard and what it guards. */
+/* libc maps a thread's stack itself: a guard and the stack. */
 void row_stacks_are_found(void)
 {
     pthread_t thread;
@@ -213,7 +213,7 @@ static void *map_on(void *unused)
     return unused;
 }
 
-/* A collector maps while the other threads stand still, wherever they are. */
+/* A collector maps while the other threads are stopped, at any point. */
 void row_stopped_in_the_midst(void)
 {
     pthread_t thread;
@@ -254,7 +254,7 @@ static long call_unseen(long number, long a, long b, void *c)
     return result;
 }
 
-/* From now on whoever opens a file is killed; the runtime would not try to, if it knew. */
+/* From here on opening a file kills the process; the runtime has no need to. */
 static void forbid_files(void)
 {
     struct sock_filter f[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -267,8 +267,8 @@ static void forbid_files(void)
 }
 
 /*
- * What fails as a rule - mremap, before an allocator moves a block itself -, and what is undone as it was done,
- * must not take longer where more is mapped.
+ * Calls that usually fail (mremap, before an allocator moves a block itself), and mappings that are undone in
+ * order, must not take longer if more is mapped.
  */
 void row_long_list_is_not_read(void)
 {

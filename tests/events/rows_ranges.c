@@ -1,9 +1,9 @@
-/* rows_ranges.c - handlers of ranges alone: no call is an event of theirs, so they are told from its doorway. */
+/* rows_ranges.c - handlers of ranges alone: the interceptors notify them without an event of the call. */
 #include "contract.h"
 
 #include <stdlib.h>
 
-/* What one does to its event is nothing to the others, and to the call. */
+/* A handler's changes to its event do not reach the others, or the call. */
 static void spoil(unsigned type, union rtc_event *e, void *arg)
 {
     (void)type, (void)arg;
@@ -44,7 +44,7 @@ void row_ranges_of_what_fails(void)
     must(is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
 }
 
-/* Of calls in its callback another one is told, and it is not. */
+/* Calls in a callback notify the other handler, but not the callback itself. */
 static void map_inside(unsigned type, union rtc_event *e, void *arg)
 {
     record(type, e, arg);
@@ -62,7 +62,7 @@ void row_ranges_in_callbacks(void)
     must(strcmp(logged[3].arg, "other") == 0 && is_range(RTC_EVENT_VM_MAPPED, 2, at, PAGE));
 }
 
-/* Who wants to hear of the call itself is not passed by. */
+/* A handler of the call itself is notified, too. */
 void row_ranges_beside_calls(void)
 {
     hear_ranges();
@@ -82,12 +82,12 @@ static void look_at_result(unsigned type, union rtc_event *e, void *seen)
     *(volatile int *)seen = e->munmap.result;
 }
 
-/* It stays, and so is told; who comes before the call finds it not made. */
+/* The range stays, and is reported so; a handler before the call sees it as not made. */
 void row_munmap_over_the_heap(void)
 {
     static volatile int before = 7, behind = 7;
     char *block = malloc(1 << 20), *at = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
-    for (int i = 0; i < 2; i++) { /* heard as ranges, and as calls */
+    for (int i = 0; i < 2; i++) { /* handlers of ranges, then of calls, too */
         forget();
         handle(VM_EVENTS, 0, "ranges");
         must(munmap(at, 4 * PAGE) == 0 && logged_count == 2u);
@@ -100,7 +100,7 @@ void row_munmap_over_the_heap(void)
     must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without a word, and all the same */
 }
 
-/* Nothing can come of these. */
+/* These calls fail in any case: no events. */
 void row_refused_by_numbers(void)
 {
     int id = shmget(IPC_PRIVATE, PAGE, 0600);

@@ -180,7 +180,7 @@ static pid_t by_clone(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* A child knows its handlers, and nobody whom it would wait for. */
+/* A child has the handlers, and waits for no thread of its parent. */
 static void live(_Atomic unsigned *counter)
 {
     *counter = 0;
@@ -219,7 +219,7 @@ static void fork_inside(unsigned type, union rtc_event *e, void *arg)
     made_inside = fork();
 }
 
-/* The child goes on in the visit of its parent, then makes its own, and changes the handlers. */
+/* The child returns from the callback of its parent, then makes a call, and changes the handlers. */
 void row_fork_in_a_callback(void)
 {
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, fork_inside, NULL) == 0);
@@ -249,7 +249,7 @@ static void *cancelled(void *at)
     return NULL;
 }
 
-/* Who is cancelled in msync is no visitor any more. */
+/* A thread that is cancelled in msync is not waited for. */
 void row_cancelled_in_a_call(void)
 {
     pthread_t thread;

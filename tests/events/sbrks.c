@@ -1,5 +1,5 @@
 /*
- * sbrks.c - a library whose sbrk stands between the runtime's and libc's, and goes on by libc's other name for it, as
+ * sbrks.c - a library whose sbrk lies between the runtime's and libc's, and calls libc's other name for it, as
  * tcmalloc's does; and a constructor that calls it.
  *
  * rtc-build: shared

@@ -1,6 +1,6 @@
 /*
- * self.c - what the test of events says to a program: which do not come, once, or again behind a library that
- * then redirects a function.
+ * self.c - prints the result of the test of events in a program: the missing events, once, or again after a
+ * library has redirected a function.
  */
 #include <dlfcn.h>
 #include <errno.h>

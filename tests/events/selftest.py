@@ -54,7 +54,7 @@ def nothing_more(stage):
 
 
 def lacking(stage, preloaded, options='events=calls', **env):
-    """What of the command's rows is not covered with these libraries."""
+    """The command's rows that are not covered with these libraries."""
     done = subprocess.run([stage.rtcheck, 'selftest', '--events', '--here'], capture_output=True, text=True, timeout=60,
                           env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet:' + options,
                                'LD_PRELOAD': ':'.join(preloaded), **env})
@@ -64,7 +64,7 @@ def lacking(stage, preloaded, options='events=calls', **env):
 
 
 def said(stage, preloaded, **env):
-    """What the test of events says to a program."""
+    """The result of the test of events in a program."""
     done = subprocess.run([stage.program('events/self')], capture_output=True, text=True, timeout=60,
                           env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet',
                                'LD_PRELOAD': ':'.join(preloaded), **env})
@@ -73,7 +73,7 @@ def said(stage, preloaded, **env):
 
 
 def overridden(stage):
-    """A library whose munmap comes before ours: what is not covered."""
+    """A library whose munmap comes before the runtime's: the events that are not covered."""
     preloaded = [stage.program('events/munmaps.so'), stage.library]
     rows = lacking(stage, preloaded)
     must(rows == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), rows)
@@ -101,7 +101,7 @@ BYPASSED = {
 
 
 def each_is_called(stage):
-    """Of each function by itself it is found that it does not lead to us."""
+    """For each function alone, the test finds that it does not lead to the runtime."""
     preloaded = [stage.program('events/bypasses.so'), stage.library]
     must(lacking(stage, preloaded) == (0, []) and said(stage, preloaded) == ['covered'], 'functions that go on')
     for name, events in BYPASSED.items():

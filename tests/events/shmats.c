@@ -1,6 +1,6 @@
 /*
- * shmats.c - a library whose shmat attaches a huge page, as that of a segment with SHM_HUGETLB does: so there need
- * be none.
+ * shmats.c - a library whose shmat attaches a huge page, like that of a segment with SHM_HUGETLB: so no reserved
+ * huge pages are needed.
  *
  * rtc-build: shared
  */

@@ -1,5 +1,5 @@
 /*
- * told.c - what handlers are told under events=all: each call once, in every thread and child.
+ * told.c - notifications of handlers under events=all: each call once, in every thread and child.
  *
  *     told [ROW...]
  *     told keeps       keeps a mapping that a system call has made, and a block of a handler's
@@ -82,7 +82,7 @@ static void once(void)
     assert(are(1, 1));
 }
 
-/* A call that fails is told of, and what it was to take is still there. */
+/* A failed call has events, and the range that it was to replace is still mapped. */
 static void refused(void)
 {
     char *at = mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
@@ -129,7 +129,7 @@ static void in_threads(void)
     pthread_attr_init(&attr);
     pthread_attr_setstack(&attr, malloc(1 << 16), 1 << 16);
     assert(pthread_create(&thread[0], &attr, raw_pairs, NULL) == 0 && pthread_join(thread[0], NULL) == 0);
-    assert(are(100, 100)); /* but for stacks, which libc maps and keeps */
+    assert(are(100, 100)); /* except for stacks, which libc maps and keeps */
     for (int i = 0; i < 4; i++)
         assert(pthread_create(&thread[i], NULL, raw_pairs, NULL) == 0);
     for (int i = 0; i < 4; i++)
@@ -151,7 +151,7 @@ static void *raw_pairs_for_ever(void *unused)
     return unused;
 }
 
-/* Wherever it is, no event is left half told: the map knows what there is, and who unregisters does not wait. */
+/* A thread cancelled at any point leaves no event half delivered: the map is right, and removal does not wait. */
 static void cancelled_anywhere(void)
 {
     pthread_t thread;
@@ -164,7 +164,7 @@ static void cancelled_anywhere(void)
     assert(rtc_event_compare() == 0 && rtc_event_unset_handler(EVERY, note, NULL) == 0);
 }
 
-/* What the heap gives back goes once, by no call of the program's. */
+/* Memory released by the heap has one event, and no call of the program's. */
 static void heap_gives_back(void)
 {
     void *block[16];
@@ -180,7 +180,7 @@ static void heap_gives_back(void)
     assert(advised == 1);
 }
 
-/* ---- every function, by libc and by a system call of its own ---------------------------------------------- */
+/* ---- every function, by libc and by a raw system call ----------------------------------------------------- */
 
 static _Atomic unsigned seen[32]; /* by the number of the event's bit */
 
@@ -284,7 +284,7 @@ static void advised_oneself(void)
     assert(syscall(SYS_process_madvise, 9999, 8, 1, MADV_DONTNEED, 0) == -1 && errno == EFAULT);
 }
 
-/* All of the stack that is below the page we stand on: nothing of ours may lie there meanwhile. */
+/* Discard the stack below the current page: the runtime may have nothing there at that time. */
 __attribute__((noinline)) static void discarded_below(void)
 {
     char *here = (char *)((uintptr_t)__builtin_frame_address(0) & -4096ul) - 4096;
@@ -350,7 +350,7 @@ static void in_early_thread(void)
     assert(early_thread_reads() == 1);
 }
 
-/* ---- with between.so: somebody between the runtime and libc, where signals come --------------------------- */
+/* ---- with between.so: a library between the runtime and libc, where signals come -------------------------- */
 
 extern void (*between_us)(void) __attribute__((weak));
 extern size_t between_bytes __attribute__((weak));
@@ -398,7 +398,7 @@ static int between(void)
     return 0;
 }
 
-/* ---- what the report is to tell ----------------------------------------------------------------------- */
+/* ---- for the report ----------------------------------------------------------------------------------- */
 
 static int pipes[2];
 void *volatile kept;

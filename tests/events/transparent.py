@@ -98,7 +98,7 @@ def compiled(stage):
 
 
 def listens(path):
-    """The socket's name is there before anybody listens."""
+    """The socket's name exists before the server listens."""
     try:
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(path)
@@ -108,7 +108,7 @@ def listens(path):
 
 
 def served(command):
-    """A server, asked until it answers, and ended."""
+    """A server that gets requests until it answers, and is ended."""
     def check(stage):
         room = stage.room()
         path = room + '/socket'

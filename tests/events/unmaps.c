@@ -27,7 +27,7 @@
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 #define must(condition) ((condition) ? (void)0 : _exit(9))
 
-static char *const place = (char *)0x200000000000; /* that the kernel gives nobody else */
+static char *const place = (char *)0x200000000000; /* unused by the kernel and others */
 
 static char *four(void)
 {
@@ -72,7 +72,7 @@ static void unmap_twice(int signal)
     twice();
 }
 
-/* As small as handlers' stacks often are, with nothing below: what is asked must fit. */
+/* A handler's stack of common size, with nothing below: the runtime's check must fit. */
 static void twice_on_a_small_stack(void)
 {
     char *at = mmap(NULL, 8 * PAGE, PROT_NONE, PLAIN, -1, 0);
@@ -95,7 +95,7 @@ static void *wait_there(void *frame)
 
 static atomic_bool may_end;
 
-/* Nobody has heard of this one, nor does it wait. */
+/* A thread without operations of the runtime, and without system calls. */
 static void *run_silently(void *frame)
 {
     *(void **)frame = __builtin_frame_address(0);
@@ -151,7 +151,7 @@ static void stack_of_a_silent_one(void)
     must(pthread_join(thread, NULL) == 0);
 }
 
-/* It has been mapped long before, like others that are nobody's stack. */
+/* Its stack was mapped long before, like other memory that is no stack. */
 static void given_to_a_silent_one(void)
 {
     pthread_t thread;
@@ -195,7 +195,7 @@ static void pieces(void)
     must(munmap(at + PAGE, PAGE) == 0 && munmap(at, PAGE) == 0 && munmap(at + 2 * PAGE, 2 * PAGE) == 0);
 }
 
-/* It is asked, since nobody has seen it come. */
+/* The kernel is asked for the range, as its mapping was not intercepted. */
 static void mapped_unseen(void)
 {
     must(munmap(four(), 4 * PAGE) == 0);
@@ -254,7 +254,7 @@ static bool is_any_mapped(char *start, size_t bytes)
     return false;
 }
 
-static volatile int events; /* libc says that mmap calls nobody back */
+static volatile int events; /* libc declares mmap as a leaf function */
 
 static void on_event(unsigned type, union rtc_event *e, void *arg)
 {
@@ -283,7 +283,7 @@ static void around_a_hole(void)
     must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > 0);
 }
 
-/* Nothing is changed: what we have there works on, and what the program has. */
+/* Nothing is changed: the runtime's memory there stays intact, and the program gets its mapping. */
 static void map_over_ours(void)
 {
     char *at = make_hole();
@@ -331,7 +331,7 @@ static void map_in_a_block(void)
     free(block);
 }
 
-/* Of the largest range without rights, which is the heap's, a piece that will hardly be used. */
+/* A piece in the middle of the largest range without rights (the heap's), which is probably unused. */
 static void map_over_reserved(void)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -348,7 +348,7 @@ static void map_over_reserved(void)
     must(there == (char *)at && (*there = 7) == 7);
 }
 
-/* The piece behind it cannot be unmapped: that is what the program is told. */
+/* The piece behind it cannot be unmapped: the program gets this error. */
 static void around_a_hole_refused(void)
 {
     char *at = make_hole(), **refused = dlsym(RTLD_DEFAULT, "munmaps_refused");

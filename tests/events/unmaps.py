@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bum, a warning: what a program should not unmap, each with what is said of it; and its twins, in silence."""
+"""bum, a warning: ranges that a program should not unmap, with the text for each; no warning for its twins."""
 # rtc-test: events/unmaps ci 60
 import os
 import subprocess

@@ -161,7 +161,7 @@ def by_signal(stage):
 
 
 def asked_to_end(stage):
-    """SIGTERM in the first run: the other runs would not end, as nobody would end them."""
+    """SIGTERM in the first run: further runs would never end, as nothing would send them a signal."""
     path = stage.room() + '/server'
     with open(path, 'w') as f:
         f.write('#!/bin/sh\ntrap "kill \\$!; exit 4" TERM\nsleep 100 &\necho x >>"$0.log"\nwait\nexit 5\n')
