@@ -1,5 +1,5 @@
 /*
- * collect.c - open and close a report, and collect all images of a run at its end.
+ * collect.c - open a report, and collect all images of a run at its end.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -225,31 +225,4 @@ uint32_t report_running(struct report *r)
         count += image->state != IMAGE_ENDING && image_seems_alive(r, image);
     }
     return count;
-}
-
-void report_close(struct report *r)
-{
-    struct image *image, *next;
-
-    if (!r)
-        return;
-    images_join(r);
-    HASH_ITER (hh, r->images, image, next) {
-        HASH_DEL(r->images, image);
-        image_free(image);
-    }
-    helper_end(r);
-    symbols_free(r);
-    leaks_free(r);
-    sites_free(r);
-    for (uint32_t i = 0; i < r->own_count; i++)
-        own_text_free(&r->own[i]);
-    free(r->own);
-    rules_free(r->own_rules);
-    free(r->bad);
-    free(r->exits);
-    free(r->counters);
-    free(r->launcher);
-    view_close(&r->view);
-    free(r);
 }

@@ -45,17 +45,6 @@ static void bytes_put(struct wording *w, uint64_t n)
     fprintf(w->out, "%llu byte%s", (unsigned long long)n, n == 1 ? "" : "s");
 }
 
-const char *entry_name(uint32_t entry)
-{
-    static const char *const names[] = {
-        NULL,
-#define ENTRY(id, name) name,
-#include "format/entries.def"
-#undef ENTRY
-    };
-    return entry < countof(names) ? names[entry] : NULL;
-}
-
 static bool is_realloc(const struct error *e)
 {
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
@@ -196,14 +185,6 @@ static uint32_t families_freed(uint32_t entry)
     default:
         return 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED;
     }
-}
-
-const char *family_name(uint32_t family)
-{
-    static const char *const names[] = {"malloc",   "new",         "new[]",
-                                        "memalign", "aligned new", "aligned new[]"};
-    static_assert(countof(names) == FAMILY_COUNT, "each has its name");
-    return family < countof(names) ? names[family] : "unknown";
 }
 
 static bool family_fits(const struct error *e)

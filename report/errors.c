@@ -109,23 +109,3 @@ void errors_sort(struct report *r)
     if (r->error_count > 0)
         qsort(r->errors, r->error_count, sizeof *r->errors, by_time);
 }
-
-uint32_t error_main_site(const struct error *e)
-{
-    bool by_block = e->kind == ERROR_WUA || e->stack == NO_SITE;
-    return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
-}
-
-void errors_name(struct report *r, uint32_t count)
-{
-    progress_begin(&r->progress, count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct error *e = &r->errors[i];
-        if (error_main_site(e) != NO_SITE)
-            symbolize_site(r, error_main_site(e));
-        id_of_site(r, error_code(e->kind), error_main_site(e), e->id);
-        progress_step(&r->progress);
-    }
-    progress_end(&r->progress);
-    ids_make_unique(r->errors, count, sizeof *r->errors);
-}

@@ -129,6 +129,13 @@ uint64_t shown_address(const struct report *r, const struct frame *frame,
                : r->modules[frame->module].bias + frame->offset;
 }
 
+bool line_is_of_header(const struct source_line *line)
+{
+    static const char headers[] = "/usr/include/";
+
+    return line->file && strncmp(line->file, headers, sizeof headers - 1) == 0;
+}
+
 const struct frame *finding_frame(const struct report *r, uint32_t index, struct source_line *line)
 {
     const struct site *site = index == NO_SITE ? NULL : &r->sites[index];

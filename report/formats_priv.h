@@ -89,6 +89,8 @@ struct finding_where finding_where(const struct report *r, const struct finding 
 
 /* ---- print_*.c: one for each format ---------------------------------------------------------- */
 
+/* Our own format. */
+void text_print(struct report *r, FILE *out, const struct print_options *how);
 void valgrind_print(struct report *r, FILE *out, const struct print_options *how);
 void lsan_print(struct report *r, FILE *out, const struct print_options *how);
 void gcc_print(struct report *r, FILE *out, const struct print_options *how);

@@ -13,21 +13,6 @@
 #define FRAMES_LEAST 2u /* minimum shown per stack if there is little room */
 #define SHORT_FRAMES 2u /* shown if an error takes one line */
 
-bool error_is_shown(const struct error *e)
-{
-    return error_class(e->kind) != FINDING_NOTE;
-}
-
-bool error_is_warning(uint32_t kind)
-{
-    return error_class(kind) == FINDING_WARNING;
-}
-
-bool error_is_problem(const struct error *e)
-{
-    return error_class(e->kind) == FINDING_PROBLEM;
-}
-
 /* ---- one error ------------------------------------------------------------------------------- */
 
 static void id_line_put(struct report *r, const struct error *e, const struct page *page)

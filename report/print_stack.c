@@ -116,13 +116,6 @@ static void line_put(const struct lines *l, uint32_t i, const struct page *page)
 
 /* ---- functions of headers -------------------------------------------------------------------- */
 
-bool line_is_of_header(const struct source_line *line)
-{
-    static const char headers[] = "/usr/include/";
-
-    return line->file && strncmp(line->file, headers, sizeof headers - 1) == 0;
-}
-
 /* The number of consecutive header functions, starting at line `i` of the frame at `at`. */
 static uint32_t headers_at(const struct report *r, const struct site *site, uint32_t at, uint32_t i,
                            uint32_t end)

@@ -21,17 +21,6 @@
 #define TOP_NOTES 3u
 #define ARGV_COLUMNS 60u
 
-void set_colour(const struct page *page, enum colour set_colour)
-{
-    static const char *const codes[] = {
-        [COLOUR_NONE] = "\033[0m",     [COLOUR_HEADING] = "\033[1m", [COLOUR_ERROR] = "\033[1;31m",
-        [COLOUR_WARNING] = "\033[33m", [COLOUR_GOOD] = "\033[32m",
-    };
-
-    if (page->how->color)
-        fputs(codes[set_colour], page->out);
-}
-
 /* ---- the first line -------------------------------------------------------------------------- */
 
 /* Does each wrong free have a record, or were wrong frees only counted? */
@@ -351,7 +340,7 @@ static void body_print(struct report *r, const struct outcome *outcome, const st
     counters_print(r, page);
 }
 
-static void own_print(struct report *r, FILE *out, const struct print_options *how)
+void text_print(struct report *r, FILE *out, const struct print_options *how)
 {
     struct outcome outcome = outcome_of(r, how);
     struct page page = {
@@ -372,14 +361,4 @@ static void own_print(struct report *r, FILE *out, const struct print_options *h
         counters_print(r, &page);
     }
     outcome_free(&outcome);
-}
-
-void report_print_text(struct report *r, FILE *out, const struct print_options *how)
-{
-    static void (*const formats[])(struct report *, FILE *, const struct print_options *) = {
-        [PRINT_TEXT] = own_print, [PRINT_VALGRIND] = valgrind_print, [PRINT_LSAN] = lsan_print,
-        [PRINT_GCC] = gcc_print,  [PRINT_GITHUB] = github_print,
-    };
-
-    formats[how->format](r, out, how);
 }
