@@ -6,7 +6,7 @@
  * What must hold: no crash or leak; a refusal names the file, line and column.
  */
 #include "fuzz.h"
-#include "report_priv.h"
+#include "suppress.h"
 
 #define INPUT_MAX 2048
 

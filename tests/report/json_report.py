@@ -59,7 +59,7 @@ def json_report():
 @check
 def schema_names_all_findings():
     table = (SOURCE / "include/format/findings.def").read_text()
-    schema = json.loads((SOURCE / "report/report.schema.json").read_text())["$defs"]
+    schema = json.loads((SOURCE / "report/formats/report.schema.json").read_text())["$defs"]
     for row, where in ("ERROR", "error"), ("LEAK", "leak"):
         codes = re.findall(r'^%s\([^"]*"([^"]+)"' % row, table, re.MULTILINE)
         listed = schema[where]["properties"]["rtc"]["enum"]

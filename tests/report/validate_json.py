@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""validate_json.py FILE...: are these reports what report/report.schema.json and json.md say?
+"""validate_json.py FILE...: are these reports what report/formats/report.schema.json and json.md say?
 
 Beyond the schema: ids lead somewhere, numbers add up.  Importable: complaints(report) -> list.
 """
@@ -10,7 +10,7 @@ import sys
 
 import jsonschema
 
-SCHEMA = pathlib.Path(os.environ.get("RTC_SOURCE", pathlib.Path(__file__).parents[2])) / "report/report.schema.json"
+SCHEMA = pathlib.Path(os.environ.get("RTC_SOURCE", pathlib.Path(__file__).parents[2])) / "report/formats/report.schema.json"
 
 
 def schema_complaints(report):

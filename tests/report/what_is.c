@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wording_priv.h"
+#include "findings.h"
 #include "variables.h"
 
 static void say(struct report *r, uint32_t module, uint64_t offset)

@@ -5,7 +5,7 @@
 #define COLLECTED_H
 
 #include "build_run.h"
-#include "wording_priv.h"
+#include "findings.h"
 
 #define LIB 0x7f0000000000ull /* load address of modules */
 

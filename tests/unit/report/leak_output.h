@@ -4,7 +4,7 @@
 #ifndef LEAK_OUTPUT_H
 #define LEAK_OUTPUT_H
 
-#include "page_priv.h"
+#include "text.h"
 #include "made_image.h"
 
 #define STACK 0x7ffc00001000ull

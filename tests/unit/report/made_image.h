@@ -5,7 +5,7 @@
 #define MADE_IMAGE_H
 
 #include "build_run.h"
-#include "wording_priv.h"
+#include "findings.h"
 
 #define PROG 0x560000000000ull /* load address of the program */
 #define NOBODYS_PID 2000000000u

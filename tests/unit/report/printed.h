@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "build_run.h"
-#include "wording_priv.h"
+#include "findings.h"
 
 struct printed {
     struct report *r;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "build_run.h"
-#include "report_priv.h"
+#include "read_priv.h"
 
 struct run {
     struct build b; /* b.file becomes the memfd's mapping in run_start */

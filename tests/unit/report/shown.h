@@ -4,7 +4,7 @@
 #ifndef SHOWN_H
 #define SHOWN_H
 
-#include "page_priv.h"
+#include "text.h"
 #include "printed.h"
 
 #define LIB 0x7f0000000000ull

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "build_run.h"
-#include "report_priv.h"
+#include "text.h"
 
 #define NOBODYS_PID 2000000000u
 #define KINDS .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE

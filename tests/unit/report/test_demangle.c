@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "report_priv.h"
+#include "basics.h"
 
 static void test_languages(void **state)
 {

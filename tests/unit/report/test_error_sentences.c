@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "wording_priv.h"
+#include "findings.h"
 
 #define BLOCK 0x700000000040ull
 

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "page_priv.h"
+#include "text.h"
 #include "variables.h"
 
 /* ---- a name that crashes the reader -------------------------------------------------------- */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "report_priv.h"
+#include "findings.h"
 
 /*
  * A report with three modules, built by the test; stacks are offsets with the module's number

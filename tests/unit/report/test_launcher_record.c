@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "page_priv.h"
+#include "text.h"
 #include "made_image.h"
 
 static const struct counter_row rows[] = {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "made_image.h"
+#include "read_priv.h"
 
 #define STACK 0x7ffc00001000ull
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "report_priv.h"
+#include "read_priv.h"
 
 static char full[TEXT_PIECE_BYTES + 1];
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "page_priv.h"
+#include "text.h"
 #include "made_image.h"
 
 static struct cost_record *a_cost_record(const struct build *b, uint32_t area)

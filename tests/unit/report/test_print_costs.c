@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "page_priv.h"
+#include "text.h"
 #include "made_image.h"
 
 static struct made_image an_image(struct build *b, uint32_t number, uint32_t parent)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "made_image.h"
-#include "page_priv.h"
+#include "text.h"
 
 #define LIB 0x7f0000000000ull
 #define LIBC 0x7f1000000000ull

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "page_priv.h"
+#include "text.h"
 
 static char prog[] = "/opt/prog", lib[] = "/opt/lib.so";
 static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c", header[] = "inc/e.h",

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report_priv.h"
+#include "basics.h"
 
 struct item {
     uint64_t start;

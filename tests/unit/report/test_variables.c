@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "report_priv.h"
+#include "helper_priv.h"
 #include "variables.h"
 
 struct pair {

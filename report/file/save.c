@@ -1,0 +1,137 @@
+/*
+ * save.c - save a run that is in a memfd as a sparse file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "view.h"
+
+#define COPY_BYTES (256u << 10)
+
+struct copier {
+    int from;
+    int to;
+    uint64_t left;  /* bytes that may still be written */
+    uint64_t limit; /* RLIMIT_FSIZE: a write beyond it would raise SIGXFSZ instead of failing */
+    uint64_t end;   /* end of the written data */
+    char *buffer;
+};
+
+static int write_fully(int fd, const char *from, size_t bytes, uint64_t offset)
+{
+    while (bytes > 0) {
+        ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        from += n;
+        offset += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
+{
+    while (at < stop) {
+        size_t want = stop - at < COPY_BYTES ? (size_t)(stop - at) : COPY_BYTES;
+        ssize_t n = pread(c->from, c->buffer, want, (off_t)at);
+        int err;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return 0;
+        if ((uint64_t)n > c->left || at + (uint64_t)n > c->limit)
+            return -EFBIG;
+        c->left -= (uint64_t)n;
+        err = write_fully(c->to, c->buffer, (size_t)n, at);
+        if (err)
+            return err;
+        at += (uint64_t)n;
+        c->end = at;
+    }
+    return 0;
+}
+
+static int copy_data(struct copier *c, uint64_t end)
+{
+    off_t at = 0, hole;
+
+    while ((at = lseek(c->from, at, SEEK_DATA)) >= 0 && (uint64_t)at < end) {
+        int err;
+        hole = lseek(c->from, at, SEEK_HOLE);
+        if (hole < 0 || (uint64_t)hole > end)
+            hole = (off_t)end;
+        err = copy_range(c, (uint64_t)at, (uint64_t)hole);
+        if (err)
+            return err;
+        at = hole;
+    }
+    return 0;
+}
+
+static uint64_t file_limit(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                                   : UINT64_MAX;
+}
+
+/* Mark the copy: its process ids are no longer valid, and `kept_bytes` is its length. */
+static int mark_finished(int fd, uint64_t kept_bytes)
+{
+    uint32_t saved = REPORTED_SAVED;
+    int err = write_fully(fd, (const char *)&kept_bytes, sizeof kept_bytes,
+                          offsetof(struct run_header, kept_bytes));
+    return err ? err
+               : write_fully(fd, (const char *)&saved, sizeof saved,
+                             offsetof(struct run_header, reported));
+}
+
+/* Copy the metadata. Neither the heap of heap=file nor the hole after the last data is stored. */
+static int save_to(int to, int from, const struct run_header *run, uint64_t max_bytes)
+{
+    struct copier c = {.from = from,
+                       .to = to,
+                       .left = max_bytes,
+                       .limit = file_limit(),
+                       .buffer = malloc(COPY_BYTES)};
+    int err = c.buffer ? 0 : -ENOMEM;
+
+    if (!err)
+        err = copy_data(&c, run->area_bytes * run->area_count);
+    if (!err)
+        err = mark_finished(to, c.end);
+    free(c.buffer);
+    return err;
+}
+
+int report_save(int fd, const char *path, uint64_t max_bytes)
+{
+    char why[REPORT_ERROR_BYTES], *beside;
+    struct view v;
+    int err = view_open_fd(&v, fd, path, why);
+    int to;
+
+    if (err)
+        return err;
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+        beside = xalloc(NULL);
+    to = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
+    err = to < 0 ? -errno : save_to(to, fd, v.run, max_bytes);
+    if (to >= 0 && close(to) < 0 && !err)
+        err = -errno;
+    if (!err && rename(beside, path) < 0)
+        err = -errno;
+    if (err && to >= 0)
+        unlink(beside);
+    free(beside);
+    view_close(&v);
+    return err;
+}

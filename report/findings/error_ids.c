@@ -1,0 +1,39 @@
+/*
+ * error_ids.c - which errors are problems, and their ids.
+ */
+#include "findings.h"
+
+bool error_is_shown(const struct error *e)
+{
+    return error_class(e->kind) != FINDING_NOTE;
+}
+
+bool error_is_warning(uint32_t kind)
+{
+    return error_class(kind) == FINDING_WARNING;
+}
+
+bool error_is_problem(const struct error *e)
+{
+    return error_class(e->kind) == FINDING_PROBLEM;
+}
+
+uint32_t error_main_site(const struct error *e)
+{
+    bool by_block = e->kind == ERROR_WUA || e->stack == NO_SITE;
+    return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
+}
+
+void errors_name(struct report *r, uint32_t count)
+{
+    progress_begin(&r->progress, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct error *e = &r->errors[i];
+        if (error_main_site(e) != NO_SITE)
+            symbolize_site(r, error_main_site(e));
+        id_of_site(r, error_code(e->kind), error_main_site(e), e->id);
+        progress_step(&r->progress);
+    }
+    progress_end(&r->progress);
+    ids_make_unique(r->errors, count, sizeof *r->errors);
+}

@@ -1,0 +1,111 @@
+/*
+ * errors.c - merge the error records of all processes into the report's table.
+ *
+ * Stack ids become sites, which are the same in all processes. So one bug in a program that
+ * runs as many processes is reported once. The details are those of the earliest error; the count
+ * is the sum.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read_priv.h"
+
+static uint32_t site_or_none(struct report *r, struct image *image, uint32_t stack)
+{
+    return stack ? site_of_stack(r, image, stack) : NO_SITE;
+}
+
+static struct region region_of(struct report *r, struct image *image, const struct error_record *e)
+{
+    struct region region = {
+        .what = e->region < REGION_COUNT ? e->region : REGION_UNKNOWN,
+        .module = NO_MODULE,
+        .offset = e->address - e->region_bias,
+        .start = e->region_start,
+        .end = e->region_end,
+        .thread = thread_of_number(r, image, e->region_thread),
+    };
+
+    if (region.what == REGION_MODULE)
+        region.module = module_of_number(r, image, e->region_module, e->address);
+    memcpy(region.path, e->region_path, sizeof region.path);
+    return region;
+}
+
+static struct error error_of(struct report *r, struct image *image, const struct error_record *e)
+{
+    struct error error = {
+        .kind = atomic_load_explicit(&e->kind, memory_order_relaxed),
+        .entry = e->entry < ENTRY_COUNT ? e->entry : ENTRY_NONE,
+        .image = image->number,
+        .time_ns = e->time_ns,
+        .address = e->address,
+        .bytes = e->bytes,
+        .align = e->align,
+        .block_align = e->block_align,
+        .stack = site_or_none(r, image, e->stack),
+        .alloc_stack = site_or_none(r, image, e->alloc_stack),
+        .free_stack = site_or_none(r, image, e->free_stack),
+        .block = e->block,
+        .block_bytes = e->block_bytes,
+        .block_state = e->block_state,
+        .block_family = e->block_family,
+        .damage = e->damage < DAMAGE_COUNT ? e->damage : DAMAGE_NONE,
+        .thread = thread_of_number(r, image, e->thread),
+        .block_thread = thread_of_number(r, image, e->block_thread),
+        .region = region_of(r, image, e),
+        .found_bytes = e->found_bytes,
+    };
+
+    memcpy(error.found, e->found, sizeof error.found);
+    return error;
+}
+
+/* `first` takes the details of an earlier error; counts and processes are added up. */
+static void error_merge(struct error *first, const struct error *e, uint64_t count, uint32_t image)
+{
+    if (e->time_ns < first->time_ns) {
+        struct error kept = *first;
+        *first = *e;
+        first->count = kept.count;
+        first->images = kept.images;
+    }
+    first->count += count;
+    image_numbers_add(&first->images, image);
+}
+
+void errors_take(struct report *r, struct image *image, const struct error_record *records,
+                 uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct error_record *e = &records[i];
+        uint64_t times = atomic_load_explicit(&e->count, memory_order_relaxed);
+        struct error error;
+        uint32_t index;
+        if (atomic_load_explicit(&e->kind, memory_order_relaxed) >= ERROR_KIND_COUNT) {
+            r->strange_errors++;
+            continue;
+        }
+        error = error_of(r, image, e);
+        index = error_intern(r, &error);
+        error_merge(&r->errors[index], &error, times ? times : 1, image->number);
+    }
+}
+
+static int by_time(const void *a_, const void *b_)
+{
+    const struct error *a = a_, *b = b_;
+
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->stack < b->stack ? -1 : a->stack > b->stack; /* the same order in every run */
+}
+
+void errors_sort(struct report *r)
+{
+    for (uint32_t i = 0; i < r->error_count; i++)
+        image_numbers_sort(&r->errors[i].images);
+    if (r->error_count > 0)
+        qsort(r->errors, r->error_count, sizeof *r->errors, by_time);
+}

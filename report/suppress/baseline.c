@@ -1,0 +1,397 @@
+/*
+ * baseline.c - known findings: a file of ids, each with its count.
+ *
+ *     {
+ *      "schema": "rtcheck-baseline/1",
+ *      "findings": [
+ *       {"id": "mel-3f9c2a11", "count": 3, "what": "10 bytes leaked in .."},
+ *       {"id": "duf-81c04e12", "count": 1, "cap": 5, "what": ".."}
+ *      ]
+ *     }
+ *
+ * A finding is known if its id is in the file and its count is at most `cap`, or `count` if there
+ * is no cap. Leaks count blocks, errors count occurrences. Ids are made of names, so they stay the
+ * same when lines move. A cap is set by the user, and is kept when the file is rewritten. The file
+ * has one sorted line for each finding and no volatile values: it is meant for version control.
+ *
+ * json_scan.c reads it; other members are skipped.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "json_scan.h"
+#include "suppress_priv.h"
+
+#define SCHEMA "rtcheck-baseline/1"
+
+struct known {
+    UT_hash_handle hh;
+    char id[ID_BYTES];
+    uint64_t count;
+    uint64_t cap; /* 0: none, use count */
+    uint64_t now; /* occurrences in this report */
+};
+
+struct baseline {
+    struct known *known;
+    char *name;
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* A code and the hash of names, without the suffix .2 that a report appends to equal ids. */
+static bool is_id(const char *id)
+{
+    const char *last = strrchr(id, '-'); /* a code may contain one, too: biu-map */
+    uint32_t code = last ? rule_code_of(id, (size_t)(last - id)) : 0;
+
+    return code && code != CODES_ALL && strlen(last) == 9 &&
+           strspn(last + 1, "0123456789abcdef") == 8;
+}
+
+static int id_take(struct scan *s, char id[ID_BYTES])
+{
+    const char *from = (scan_peek(s), s->at);
+    int bad = scan_text(s, id, ID_BYTES);
+
+    if (bad || is_id(id))
+        return bad;
+    s->at = from;
+    return scan_refuse(s, "this is no id: one is expected like mel-3f9c2a11");
+}
+
+static int finding_member_take(struct scan *s, const char *member, void *finding)
+{
+    struct known *f = finding;
+
+    if (strcmp(member, "id") == 0)
+        return id_take(s, f->id);
+    if (strcmp(member, "count") == 0)
+        return scan_number(s, &f->count);
+    if (strcmp(member, "cap") == 0)
+        return scan_number(s, &f->cap);
+    return scan_skip(s);
+}
+
+static int known_add(struct baseline *b, struct scan *s, const struct known *new)
+{
+    struct known *known;
+
+    if (!new->id[0] || new->count == 0)
+        return scan_refuse(s, "a finding needs an \"id\" and a \"count\"");
+    HASH_FIND_STR(b->known, new->id, known);
+    if (known)
+        return scan_refuse(s, "an id that was there before");
+    known = xalloc(calloc(1, sizeof *known));
+    memcpy(known->id, new->id, sizeof known->id);
+    known->count = new->count;
+    known->cap = new->cap;
+    HASH_ADD_STR(b->known, id, known);
+    return 0;
+}
+
+static int findings_take(struct baseline *b, struct scan *s)
+{
+    if (!scan_take(s, '['))
+        return scan_refuse(s, "[ is expected");
+    if (scan_take(s, ']'))
+        return 0;
+    do {
+        struct known new = {.count = 0};
+        int bad = scan_object(s, finding_member_take, &new);
+        if (!bad)
+            bad = known_add(b, s, &new);
+        if (bad)
+            return bad;
+    } while (scan_take(s, ','));
+    return scan_take(s, ']') ? 0 : scan_refuse(s, ", or ] is expected");
+}
+
+static int schema_take(struct scan *s)
+{
+    char schema[sizeof SCHEMA + 1];
+    int bad = scan_text(s, schema, sizeof schema);
+
+    return bad                           ? bad
+           : strcmp(schema, SCHEMA) == 0 ? 0
+                                         : scan_refuse(s, "the schema is not " SCHEMA);
+}
+
+struct whole {
+    struct baseline *b;
+    bool has_schema;
+};
+
+static int member_take(struct scan *s, const char *member, void *whole)
+{
+    struct whole *w = whole;
+
+    if (strcmp(member, "findings") == 0)
+        return findings_take(w->b, s);
+    if (strcmp(member, "schema") != 0)
+        return scan_skip(s);
+    w->has_schema = true;
+    return schema_take(s);
+}
+
+static int whole_take(struct baseline *b, struct scan *s)
+{
+    struct whole w = {.b = b};
+    int bad = scan_object(s, member_take, &w);
+
+    if (!bad && (scan_peek(s) || s->at < s->end))
+        bad = scan_refuse(s, "nothing may follow");
+    return bad ? bad : w.has_schema ? 0 : scan_refuse(s, "it has no \"schema\"");
+}
+
+void baseline_free(struct baseline *b)
+{
+    struct known *known, *next;
+
+    if (!b)
+        return;
+    HASH_ITER (hh, b->known, known, next) {
+        HASH_DEL(b->known, known);
+        free(known);
+    }
+    free(b->name);
+    free(b);
+}
+
+int baseline_read_text(struct baseline **out, const char *name, const char *text, size_t bytes,
+                       char *err, size_t room)
+{
+    struct baseline *b = xalloc(calloc(1, sizeof *b));
+    struct scan s = {name, text, text, text + bytes, err, room};
+    int bad = bytes ? whole_take(b, &s) : 0;
+
+    b->name = xalloc(strdup(name));
+    if (bad)
+        baseline_free(b);
+    else
+        *out = b;
+    return bad;
+}
+
+int baseline_read(struct baseline **out, const char *path, bool may_miss, char *err, size_t room)
+{
+    size_t bytes;
+    char *text = file_read(path, &bytes);
+    int bad;
+
+    if (!text && errno == ENOENT && may_miss)
+        return baseline_read_text(out, path, "", 0, err, room);
+    if (!text) {
+        bad = -errno;
+        snprintf(err, room, "baseline %.300s: %s", path, strerror(-bad));
+        return bad;
+    }
+    if (bytes == 0) {
+        snprintf(err, room, "%.300s:1:1: an empty file is no baseline", path);
+        bad = -EINVAL;
+    } else {
+        bad = baseline_read_text(out, path, text, bytes, err, room);
+    }
+    free(text);
+    return bad;
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/*
+ * The suffixes .2, .3 of equal ids follow the order of size, which may change from run to run. Ids
+ * are compared without them.
+ */
+static struct known *known_of(const struct baseline *b, const char *id)
+{
+    struct known *known;
+
+    HASH_FIND(hh, b->known, id, strcspn(id, "."), known);
+    return known;
+}
+
+static bool is_within(const struct baseline *b, const char *id)
+{
+    const struct known *known = known_of(b, id);
+
+    return known && known->now <= (known->cap ? known->cap : known->count);
+}
+
+static void count_add(const struct baseline *b, const char *id, uint64_t count)
+{
+    struct known *known = known_of(b, id);
+
+    if (known)
+        known->now += count;
+}
+
+static bool error_counts(const struct error *e)
+{
+    return error_is_shown(e) && e->disposition.suppressed_by == 0;
+}
+
+static bool leak_counts(const struct leak *leak, uint32_t kinds)
+{
+    return leak_kind(leak->class) & kinds && leak->disposition.suppressed_by == 0 &&
+           leak->blocks > 0;
+}
+
+void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
+{
+    errors_name(r, r->error_count);
+    leaks_name_all(r);
+    r->baseline = b;
+    for (struct known *known = b->known; known; known = known->hh.next)
+        known->now = 0; /* may be set by a report in mid-run */
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (error_counts(&r->errors[i]))
+            count_add(b, r->errors[i].id, r->errors[i].count);
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        if (leak_counts(&r->leaks[i], kinds))
+            count_add(b, r->leaks[i].id, r->leaks[i].blocks);
+    for (uint32_t i = 0; i < r->error_count; i++)
+        r->errors[i].disposition.is_known =
+            error_counts(&r->errors[i]) && is_within(b, r->errors[i].id);
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        r->leaks[i].disposition.is_known =
+            leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
+}
+
+/* Count the known findings that did not occur. */
+static uint32_t unseen(const struct baseline *b)
+{
+    uint32_t count = 0;
+
+    for (const struct known *known = b->known; known; known = known->hh.next)
+        count += known->now == 0;
+    return count;
+}
+
+void baseline_print(const struct report *r, const struct page *page)
+{
+    uint32_t count = 0, gone = r->baseline ? unseen(r->baseline) : 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++)
+        count += r->errors[i].disposition.is_known;
+    for (uint32_t i = 0; i < r->leak_count; i++)
+        count += r->leaks[i].disposition.is_known;
+    if (!r->baseline || count + gone == 0)
+        return;
+    set_colour(page, COLOUR_HEADING);
+    fputs("KNOWN", page->out);
+    set_colour(page, COLOUR_NONE);
+    fprintf(page->out, "           %s by ", count_text(count, "finding", "findings").text);
+    text_put(page->out, r->baseline->name);
+    if (gone > 0)
+        fprintf(page->out, "; %u of it not found any more (--update-baseline)", gone);
+    fputc('\n', page->out);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct row {
+    char id[ID_BYTES];
+    uint64_t count;
+    uint64_t cap;
+    char *what;
+};
+
+static int by_id_and_text(const void *a_, const void *b_)
+{
+    const struct row *a = a_, *b = b_;
+    int order = strcmp(a->id, b->id);
+
+    return order ? order : strcmp(a->what, b->what);
+}
+
+static void row_add(struct row *row, const struct baseline *old, const char *id, uint64_t count,
+                    char *what)
+{
+    const struct known *known = known_of(old, id);
+
+    snprintf(row->id, sizeof row->id, "%.*s", (int)strcspn(id, "."), id);
+    row->count = count;
+    row->cap = known ? known->cap : 0;
+    row->what = what;
+}
+
+/* Merge rows with equal ids; the first one's text is kept. */
+static uint32_t rows_join(struct row *rows, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept > 0 && strcmp(rows[kept - 1].id, rows[i].id) == 0) {
+            rows[kept - 1].count += rows[i].count;
+            free(rows[i].what);
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+static uint32_t rows_make(struct report *r, const struct baseline *old, uint32_t kinds,
+                          struct row *rows)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        const struct error *e = &r->errors[i];
+        if (error_counts(e))
+            row_add(&rows[count++], old, e->id, e->count, error_sentence(r, e, true));
+    }
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        struct leak_row row = leak_row_of(leak);
+        if (leak_counts(leak, kinds))
+            row_add(&rows[count++], old, leak->id, leak->blocks, leak_sentence(&row, true));
+    }
+    qsort(rows, count, sizeof *rows, by_id_and_text);
+    return rows_join(rows, count);
+}
+
+struct writing {
+    struct report *r;
+    const struct baseline *old;
+    uint32_t kinds;
+};
+
+static void baseline_put(FILE *out, void *writing)
+{
+    const struct writing *w = writing;
+    struct json j = {.out = out, .is_first = true};
+    struct row *rows =
+        xalloc(calloc((size_t)w->r->error_count + w->r->leak_count + 1, sizeof *rows));
+    uint32_t count = rows_make(w->r, w->old, w->kinds, rows);
+
+    open_object(&j, NULL);
+    put_text(&j, "schema", SCHEMA);
+    open_array(&j, "findings");
+    for (uint32_t i = 0; i < count; i++) {
+        open_object(&j, NULL);
+        put_text(&j, "id", rows[i].id);
+        put_number(&j, "count", rows[i].count);
+        if (rows[i].cap)
+            put_number(&j, "cap", rows[i].cap);
+        put_text(&j, "what", rows[i].what);
+        close_object(&j);
+        free(rows[i].what);
+    }
+    close_array(&j);
+    close_object(&j);
+    fputc('\n', out);
+    free(rows);
+}
+
+int report_write_baseline(struct report *r, const char *path, const struct baseline *old,
+                          uint32_t kinds)
+{
+    struct writing w = {r, old, kinds};
+
+    errors_name(r, r->error_count);
+    leaks_name_all(r);
+    return write_whole(path, baseline_put, &w);
+}

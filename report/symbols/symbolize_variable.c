@@ -1,0 +1,141 @@
+/*
+ * symbolize_variable.c - find the variable at an address, from the debugging information of its
+ * module, or else the symbol.
+ *
+ * libdw has the addresses of code and call frame information (CFI), libdwarf (variables.c) reads
+ * variables and types. Both read the same file, so entries are passed between them by offset.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "helper_priv.h"
+#include "symbols_priv.h"
+
+static char *section_of(const struct symbols *s, uint64_t offset)
+{
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(s->module, &bias);
+    size_t names;
+    GElf_Shdr h;
+
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        const char *name;
+        if (!gelf_getshdr(section, &h) || !(h.sh_flags & SHF_ALLOC) || (h.sh_flags & SHF_TLS) ||
+            offset - h.sh_addr >= h.sh_size)
+            continue;
+        name = elf_strptr(elf, names, h.sh_name);
+        return name ? xalloc(strdup(name)) : NULL;
+    }
+    return NULL;
+}
+
+/* Open the file with the debugging information, which may be a separate one. */
+static struct variables *variables_of(const struct report *r, struct symbols *s)
+{
+    const char *main, *debug_file;
+    enum module_symbols why;
+    Dwarf_Addr bias;
+    int fd;
+
+    if (s->variables_tried)
+        return s->variables;
+    s->variables_tried = true;
+    if (!dwfl_module_getdwarf(s->module, &bias))
+        return NULL;
+    dwfl_module_info(s->module, NULL, NULL, NULL, NULL, NULL, &main, &debug_file);
+    fd = module_open(r, debug_file ? debug_file : main, &why);
+    s->variables = fd < 0 ? NULL : variables_open(fd);
+    return s->variables;
+}
+
+static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out)
+{
+    GElf_Sym symbol;
+    GElf_Off in;
+    const char *name = name_find(&s->names, s->module, offset + s->bias, &in, &symbol);
+
+    /* The address must be within the size of the symbol. */
+    if (!name || !name[0] || (in > 0 && in >= symbol.st_size))
+        return;
+    out->name = demangle(name);
+    if (!out->name)
+        out->name = xalloc(strdup(name));
+    out->whole = xalloc(strdup(out->name));
+    out->offset = out->in_whole = in;
+}
+
+void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, struct variable *out)
+{
+    struct symbols *s = symbols_of(r, module);
+    struct variables *v = s ? variables_of(r, s) : NULL;
+
+    if (!s)
+        return;
+    out->section = section_of(s, offset);
+    if (!v || !variables_find(v, offset, out))
+        symbol_take(s, offset, out);
+}
+
+/*
+ * Distance from the start of a program's thread-local storage to the thread control block above it,
+ * as the linker computes it.
+ */
+static uint64_t thread_storage_of(const struct symbols *s)
+{
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(s->module, &bias);
+    size_t count;
+    GElf_Phdr h;
+
+    if (!elf || elf_getphdrnum(elf, &count) != 0)
+        return 0;
+    for (int i = 0; i < (int)count && gelf_getphdr(elf, i, &h); i++) {
+        uint64_t align = h.p_align > 1 ? h.p_align : 1, skew = -h.p_vaddr & (align - 1);
+        if (h.p_type == PT_TLS && h.p_memsz >= skew)
+            return (h.p_memsz - skew + align - 1) / align * align + skew;
+    }
+    return 0;
+}
+
+void thread_variable_symbolize(struct report *r, uint32_t module, uint64_t below,
+                               struct variable *out)
+{
+    struct symbols *s = symbols_of(r, module);
+    struct variables *v = s ? variables_of(r, s) : NULL;
+    uint64_t storage = s ? thread_storage_of(s) : 0;
+
+    if (v && below <= storage)
+        variables_find_in_thread(v, storage - below, out);
+}
+
+static Dwarf_CFI *cfi_of(const struct symbols *s, Dwarf_Addr *bias)
+{
+    Dwarf_CFI *cfi = dwfl_module_eh_cfi(s->module, bias);
+
+    return cfi ? cfi : dwfl_module_dwarf_cfi(s->module, bias);
+}
+
+void local_symbolize(struct report *r, const struct frame *frame, struct in_frame at,
+                     struct variable *out)
+{
+    struct symbols *s = frame->module == NO_MODULE ? NULL : symbols_of(r, frame->module);
+    struct variables *v = s ? variables_of(r, s) : NULL;
+    struct local found[LOCALS_MAX];
+    Dwarf_Addr address, bias, cfi_bias = 0;
+    Dwarf_CFI *cfi;
+    Dwarf_Die unit;
+    uint32_t count;
+
+    if (!v)
+        return;
+    address = frame->offset - !frame->exact + s->bias;
+    if (!unit_find(&s->lines, s->module, address, &unit, &bias))
+        return;
+    cfi = cfi_of(s, &cfi_bias);
+    count = locals_find(&s->functions, &unit, address - bias, cfi, address - cfi_bias, at, found);
+    for (uint32_t i = 0; i < count && !out->name; i++)
+        if (variables_at(v, found[i].die, found[i].inside, out))
+            out->function = function_name(&found[i].function);
+}

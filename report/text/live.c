@@ -1,0 +1,55 @@
+/*
+ * live.c - errors as they happen: a line for each while the run continues.
+ *
+ * The run's head counts error sites, so polling costs nothing while there are no errors. When the
+ * count has changed, the file is read as at the end, into a temporary report: data of a running
+ * process is soon out of date. After LIVE_LINES lines, further errors are left to the report at the
+ * end.
+ */
+#include <stdatomic.h>
+
+#include "text.h"
+
+#define LIVE_LINES 10u
+
+static void line_put(struct report *r, struct error *e, const struct page *page)
+{
+    const struct image *image = image_of(r, e->image);
+
+    fprintf(page->out, "rtcheck: %u:", image ? image->pid : 0);
+    error_print_short(r, e, page);
+}
+
+/* In order of time: errors up to l->until_ns were printed before. */
+static void new_errors_put(struct report *r, struct live *l, const struct page *page)
+{
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        struct error *e = &r->errors[i];
+        if (!error_is_shown(e) || is_hidden(&e->disposition) || e->time_ns <= l->until_ns)
+            continue;
+        l->until_ns = e->time_ns;
+        if (l->lines++ < LIVE_LINES)
+            line_put(r, e, page);
+        else if (l->lines == LIVE_LINES + 1)
+            fputs("rtcheck: there are more: at the end\n", page->out);
+    }
+}
+
+void report_live(struct live *l, int fd, FILE *out, const struct print_options *how)
+{
+    struct page page = {.out = out, .how = how, .frames = 1};
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    uint32_t count;
+
+    if (l->lines > LIVE_LINES || report_open_fd(&r, fd, "the run", err))
+        return;
+    count = atomic_load_explicit(&r->view.run->error_sites, memory_order_relaxed);
+    if (count != l->places && report_collect(r, err) == 0) {
+        l->places = count;
+        findings_match(r, how);
+        errors_name(r, r->error_count);
+        new_errors_put(r, l, &page);
+    }
+    report_close(r);
+}

@@ -1,0 +1,583 @@
+/*
+ * print_notes.c - notes: one line for each limit on the meaning of the report's numbers.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "text.h"
+#include "unchecked.h"
+
+static void note_add(struct notes *notes, bool against, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void note_add(struct notes *notes, bool against, const char *format, ...)
+{
+    struct note note = {.against = against};
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vasprintf(&note.text, format, args);
+    va_end(args);
+    if (n < 0)
+        note.text = xalloc(NULL);
+    notes->at = grow(notes->at, notes->count, sizeof notes->at[0]);
+    notes->at[notes->count++] = note;
+}
+
+/* Processes with a common property: their number and the first of them. */
+struct process_set {
+    uint64_t count;
+    const struct image *first;
+};
+
+static void process_set_add(struct process_set *process_set, const struct image *image)
+{
+    if (process_set->count++ == 0)
+        process_set->first = image;
+}
+
+/* "process 4711 (make)" or "3 processes (first 4711, make)" */
+static struct process_set_text {
+    char text[128];
+} process_set_text(const struct process_set *f, bool deterministic)
+{
+    struct process_set_text t;
+    const char *name = program_name(f->first);
+    unsigned long long count = f->count;
+
+    if (f->count == 1 && deterministic)
+        snprintf(t.text, sizeof t.text, "process %.60s", name);
+    else if (f->count == 1)
+        snprintf(t.text, sizeof t.text, "process %u (%.60s)", f->first->pid, name);
+    else if (deterministic)
+        snprintf(t.text, sizeof t.text, "%llu processes (first %.60s)", count, name);
+    else
+        snprintf(t.text, sizeof t.text, "%llu processes (first %u, %.60s)", count, f->first->pid,
+                 name);
+    return t;
+}
+
+void process_set_put(const struct report *r, const struct image_numbers *images,
+                     const struct page *page)
+{
+    struct process_set f = {images->count, images->count ? image_of(r, images->at[0]) : NULL};
+
+    if (f.first)
+        text_put(page->out, process_set_text(&f, page->how->deterministic).text);
+}
+
+static struct process_set processes_with_flag(const struct report *r, uint32_t flag)
+{
+    struct process_set f = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags & flag)
+            process_set_add(&f, image);
+    return f;
+}
+
+static void note_flags(const struct report *r, struct notes *notes)
+{
+    static const struct {
+        uint32_t flag;
+        bool against;
+        const char *text;
+    } flag_notes[] = {
+        {IMAGE_INHERITED_UNSURE, false,
+         "not sure what it had from its parent: frees of such blocks were believed"},
+        {IMAGE_SANDBOXED, false,
+         "entered a sandbox: only system calls in use before it were made since"},
+        {IMAGE_HANDLER_STARVED, true,
+         "a signal handler that interrupted malloc or free got no memory: little is kept for that"},
+    };
+
+    for (size_t i = 0; i < countof(flag_notes); i++) {
+        struct process_set f = processes_with_flag(r, flag_notes[i].flag);
+        if (f.count > 0)
+            note_add(notes, flag_notes[i].against, "%s: %s",
+                     process_set_text(&f, notes->deterministic).text, flag_notes[i].text);
+    }
+}
+
+/*
+ * Kinds of records that had no room, and the parts of the report that are incomplete because of it.
+ */
+static const struct lost_kind {
+    uint32_t kinds; /* bit n = SEGMENT_* */
+    const char *lost;
+} lost_kinds[] = {
+    {1u << SEGMENT_SLAB | 1u << SEGMENT_LARGE | 1u << SEGMENT_CLIENT_BLOCKS, "blocks in use"},
+    {1u << SEGMENT_DEPOT, "stacks"},
+    {1u << SEGMENT_MODULES, "libraries"},
+    {1u << SEGMENT_THREADS, "threads and counts"},
+    {1u << SEGMENT_LEAKS | 1u << SEGMENT_ROOTS | 1u << SEGMENT_CHECK_LEAKS |
+         1u << SEGMENT_CHECK_ROOTS,
+     "who holds blocks"},
+    {1u << SEGMENT_MAPPINGS | 1u << SEGMENT_MAP_SUM | 1u << SEGMENT_DISPATCHED, "mappings"},
+    {1u << SEGMENT_TEXTS, "suppressions of the program"},
+    {1u << SEGMENT_MARKS | 1u << SEGMENT_COSTS, "marks and costs"},
+};
+
+static void note_no_room(const struct report *r, struct notes *notes)
+{
+    struct process_set f = processes_with_flag(r, IMAGE_METADATA_PRIVATE);
+    uint32_t kinds = 0;
+    char list[192] = "";
+    const char *before = "";
+    size_t used = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags &
+            IMAGE_METADATA_PRIVATE) /* files before minor version 7 have no list of kinds */
+            kinds |= image->private_kinds ? image->private_kinds : 1u << SEGMENT_SLAB;
+    for (size_t i = 0; i < countof(lost_kinds); i++) {
+        if (!(kinds & lost_kinds[i].kinds))
+            continue;
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", before, lost_kinds[i].lost);
+        before = ", ";
+    }
+    if (f.count > 0 && used > 0)
+        note_add(notes, true, "%s: run file full, incomplete: %s",
+                 process_set_text(&f, notes->deterministic).text, list);
+}
+
+static void note_unchecked(const struct report *r, struct notes *notes)
+{
+    struct process_set refused = {0}, own = {0}, other = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->refused)
+            process_set_add(&refused, image);
+        else if (image->flags & IMAGE_OWN_MALLOC)
+            process_set_add(&own, image);
+        else if (!image_is_checked(image))
+            process_set_add(&other, image);
+    if (refused.count > 0)
+        note_add(notes, true, "%s: not in control: what was recorded of it is damaged",
+                 process_set_text(&refused, notes->deterministic).text);
+    if (own.count > 0)
+        note_add(notes, true, "%s: not in control: brought a malloc of its own",
+                 process_set_text(&own, notes->deterministic).text);
+    if (other.count > 0)
+        note_add(notes, true, "%s: not in control: its malloc was not seen to be ours",
+                 process_set_text(&other, notes->deterministic).text);
+}
+
+/* A file of an earlier version has only counts of wrong frees. */
+static void note_not_scanned(const struct report *r, struct notes *notes)
+{
+    struct process_set f = {0}, unfilled = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image_is_checked(image) && !(image->checks & CHECK_MADE))
+            process_set_add(&f, image);
+        else if (image_is_checked(image) && !(image->checks & CHECK_FREED))
+            process_set_add(&unfilled, image);
+    if (f.count > 0)
+        note_add(notes, false, "%s: no errors were looked for, wrong frees only counted",
+                 process_set_text(&f, notes->deterministic).text);
+    if (unfilled.count > 0)
+        note_add(notes, false,
+                 "%s: freed blocks were not filled: writes to them were not looked for",
+                 process_set_text(&unfilled, notes->deterministic).text);
+}
+
+static void note_unwritten_errors(const struct report *r, struct notes *notes)
+{
+    struct process_set f = {0};
+    uint64_t errors = 0, cut = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (image->errors_unwritten || image->leak_check == LEAKS_CUT)
+            process_set_add(&f, image);
+        errors += image->errors_unwritten;
+        cut += image->leak_check == LEAKS_CUT;
+    }
+    if (errors > 0)
+        note_add(notes, true, "%s: %s not recorded: run file full",
+                 process_set_text(&f, notes->deterministic).text,
+                 count_text(errors, "more error was", "more errors were").text);
+    if (cut > 0)
+        note_add(notes, true, "%s: more leaks than are listed: run file full",
+                 process_set_text(&f, notes->deterministic).text);
+}
+
+static void note_unrecorded_errors(const struct report *r, struct notes *notes)
+{
+    const struct image *first = NULL;
+    uint64_t count = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        count += image->errors_unrecorded;
+        first = !first && image->errors_unrecorded ? image : first;
+    }
+    if (count > 0)
+        note_add(notes, true, "%s not recorded: error limit %u",
+                 count_text(count, "more error was", "more errors were").text, first->error_limit);
+    note_unwritten_errors(r, notes);
+    if (r->strange_errors > 0)
+        note_add(notes, true, "%s that this rtcheck does not know",
+                 count_text(r->strange_errors, "error is of a kind", "errors are of kinds").text);
+}
+
+/* Frees of libc's own blocks, which were passed on, and frees that could not be judged. */
+static void note_foreign(const struct report *r, struct notes *notes)
+{
+    uint64_t foreign = 0, libcs = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        foreign += image->bad_frees[BAD_FREE_FOREIGN];
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (r->errors[i].kind == ERROR_FOREIGN)
+            libcs += r->errors[i].count;
+    if (libcs > 0)
+        note_add(notes, false, "freed %s of libc's own allocator: passed on to libc",
+                 count_text(libcs, "block", "blocks").text);
+    if (foreign > libcs)
+        note_add(notes, false, "%s not judged: the block came from another allocator",
+                 count_text(foreign - libcs, "free was", "frees were").text);
+}
+
+/*
+ * Unchecked programs by name, as far as the run's table reaches; `count`: the number that the
+ * images counted.
+ */
+static void note_unchecked_programs(const struct report *r, uint64_t count, struct notes *notes)
+{
+    struct unchecked_programs all = unchecked_programs(r);
+
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct unchecked_program *p = &all.at[i];
+        char times[40] = "";
+        if (p->count > 1)
+            snprintf(times, sizeof times, " (%llu times)", (unsigned long long)p->count);
+        note_add(notes, true, "not checked: %s: %s%s%s", p->path,
+                 p->by_interpreter ? "interpreter: " : "", unchecked_reason_text(p->reason), times);
+    }
+    if (count > all.named)
+        note_add(notes, true, "%s started without us: not checked",
+                 count_text(count - all.named, "program was", "programs were").text);
+}
+
+static void note_children(const struct report *r, const struct image *main, struct notes *notes)
+{
+    struct process_set lost = {0};
+    uint64_t unchecked = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        unchecked += image->unchecked_children;
+        if (image != main && image_was_lost(r, image))
+            process_set_add(&lost, image);
+    }
+    if (lost.count > 0)
+        note_add(notes, true, "%s: went on by exec as a program that did not report: not checked",
+                 process_set_text(&lost, notes->deterministic).text);
+    note_unchecked_programs(r, unchecked, notes);
+}
+
+/* Processes other than the program itself, whose end the verdict reports. */
+static void note_ends(const struct report *r, const struct image *main, struct notes *notes)
+{
+    struct process_set killed = {0}, running = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        const char *end = end_name(r, image);
+        if (image == main)
+            continue;
+        if (strcmp(end, "killed") == 0)
+            process_set_add(&killed, image);
+        else if (strcmp(end, "running") == 0)
+            process_set_add(&running, image);
+    }
+    if (killed.count > 0)
+        note_add(notes, false, "%s: killed, or ended unseen; counted as it was then",
+                 process_set_text(&killed, notes->deterministic).text);
+    if (running.count > 0)
+        note_add(notes, false, "%s: still running; counted as it is now",
+                 process_set_text(&running, notes->deterministic).text);
+}
+
+/* A use-after-free often has no other symptom. */
+static void note_crashes(const struct report *r, struct notes *notes)
+{
+    struct process_set f = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image->flags & IMAGE_FAULT_OF_FREED)
+            process_set_add(&f, image);
+    if (f.count > 0)
+        note_add(notes, false,
+                 "%s: crashed, perhaps by a pointer read from freed memory, which is filled; "
+                 "compare with --free-fill=no",
+                 process_set_text(&f, notes->deterministic).text);
+}
+
+static void note_file(const struct report *r, struct notes *notes)
+{
+    struct totals gone = totals_elsewhere(r);
+    const struct run_header *run = r->view.run;
+
+    for (uint32_t i = 0; i < r->bad_count; i++)
+        note_add(notes, true, "area %u of the run file is damaged, the rest was used: %s at 0x%llx",
+                 r->bad[i].area, r->bad[i].what, (unsigned long long)r->bad[i].offset);
+    if (run->unrecorded_images > 0)
+        note_add(notes, true, "%s no room in the run file: not recorded",
+                 count_text(run->unrecorded_images, "process found", "processes found").text);
+    if (run->pool_dir_error != 0)
+        note_add(notes, false,
+                 "no run file could be made in pool_dir (%s): it is in another folder",
+                 strerror((int)run->pool_dir_error));
+    if (run->heap_error == EINVAL)
+        note_add(notes, false,
+                 "heap_size is less than the minimum, %s: the heap is in private memory",
+                 size_text(RTC_HEAP_BYTES_MIN).text);
+    else if (run->heap_error != 0)
+        note_add(
+            notes, false,
+            "a heap of heap_size could not be put into the run file (%s): it is in private memory",
+            strerror((int)run->heap_error));
+    if (gone.processes > 0)
+        note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",
+                 count_text(gone.processes, "process is", "processes are").text,
+                 size_text(gone.bytes).text, block_text(gone.blocks).text);
+    if (run->features != 0)
+        note_add(notes, false, "the file has features that this rtcheck does not know: 0x%llx",
+                 (unsigned long long)run->features);
+    if (r->view.foreign)
+        note_add(notes, false, "the file is user %u's: symbols were read from root's files only",
+                 r->view.owner);
+}
+
+/* "populate, noreplace". A bit that this version does not know is printed as its number. */
+static char *feature_list(uint64_t mask)
+{
+    char *list = NULL;
+    size_t bytes;
+    FILE *out = xalloc(open_memstream(&list, &bytes));
+
+    for (unsigned n = 0, more = 0; n < 64; n++) {
+        const char *name = feature_name(n);
+        if (!(mask >> n & 1))
+            continue;
+        fputs(more++ ? ", " : "", out);
+        if (name)
+            fputs(name, out);
+        else
+            fprintf(out, "number %u", n);
+    }
+    fclose(out);
+    return xalloc(list);
+}
+
+enum feature {
+#define FEATURE(id, name) FEATURE_##id,
+#include "format/features.def"
+#undef FEATURE
+};
+
+/* Has no replacement: reported in a section of its own (print_dispatch.c). */
+#define NOT_REPLACED (1ull << FEATURE_USER_DISPATCH)
+
+static void note_machine(const struct report *r, struct notes *notes)
+{
+    uint64_t lost = 0;
+    char *list;
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        lost |= image->missing_features;
+    lost &= ~NOT_REPLACED;
+    if (lost == 0)
+        return;
+    list = feature_list(lost);
+    note_add(
+        notes, false, "%s missing here and replaced: %s",
+        count_text((unsigned)__builtin_popcountll(lost), "system feature is", "system features are")
+            .text,
+        list);
+    free(list);
+}
+
+/*
+ * Print one line for each reason. In a file that does not record the request for a leak check, the
+ * images that were checked show whether one was requested.
+ */
+static void note_leaks_unknown(const struct report *r, const struct image *main,
+                               struct notes *notes)
+{
+    bool known = leaks_are_known(r);
+
+    for (uint32_t check = 0; check <= LEAKS_CHECK_COUNT; check++) {
+        struct process_set f = {0};
+        for (const struct image *image = r->images; image; image = image->hh.next)
+            if (image->leak_check == check && leak_check_text(r, image) &&
+                (check != LEAKS_NOT_REQUESTED || image->checks & CHECK_LEAKS || known ||
+                 image == main))
+                process_set_add(&f, image);
+        if (f.count > 0)
+            note_add(notes, check != LEAKS_NOT_REQUESTED, "%s: leaks are not known: %s",
+                     process_set_text(&f, notes->deterministic).text, leak_check_text(r, f.first));
+    }
+}
+
+/* Threads that did not stop for the check: they block its signal, or were not scheduled in time. */
+static void note_not_stopped(const struct report *r, struct notes *notes)
+{
+    uint64_t unheard = 0, deaf = 0, waiting = 0;
+    char why[96] = "";
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (leak_check_was_made(image->leak_check) && !(image->flags & IMAGE_POST_MORTEM)) {
+            uint32_t others = image->threads_not_stopped - image->threads_waiting;
+            unheard += others;
+            deaf += image->threads_unresponsive < others ? image->threads_unresponsive : others;
+            waiting += image->threads_waiting;
+        }
+    if (waiting > 0)
+        note_add(notes, false,
+                 "%s not stopped in a system call; what is lost there may be in a register: "
+                 "possible leaks only",
+                 count_text(waiting, "thread was", "threads were").text);
+    if (unheard == 0)
+        return;
+    if (deaf == unheard)
+        snprintf(why, sizeof why, ": all signals are kept out");
+    else if (deaf > 0)
+        snprintf(why, sizeof why, ": all signals are kept out by %llu", (unsigned long long)deaf);
+    note_add(notes, false,
+             "%s not answer%s; what is lost there may be in a register: possible leaks only",
+             count_text(unheard, "thread did", "threads did").text, why);
+}
+
+static void note_post_mortem(const struct report *r, struct notes *notes)
+{
+    struct process_set f = {0};
+
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (leak_check_was_made(image->leak_check) && image->flags & IMAGE_POST_MORTEM)
+            process_set_add(&f, image);
+    if (f.count > 0)
+        note_add(notes, false,
+                 "%s: leaks are told by a witness of the end: registers are not known, so all are "
+                 "possible only, and dead parts of stacks count",
+                 process_set_text(&f, notes->deterministic).text);
+}
+
+static void note_leaks(const struct report *r, struct notes *notes)
+{
+    uint64_t blocks = 0, bytes = 0;
+
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        if (leak->site != NO_SITE || leak->class == CLASS_REACHABLE)
+            continue;
+        blocks += leak->blocks;
+        bytes += leak->bytes;
+    }
+    note_not_stopped(r, notes);
+    note_post_mortem(r, notes);
+    if (blocks > 0)
+        note_add(notes, false, "it is not known where %s in leaked %s came from",
+                 size_text(bytes).text, block_text(blocks).text);
+    if (r->leaks_unread > 0)
+        note_add(
+            notes, true, "%s not read: leaks are more than is said",
+            count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were")
+                .text);
+}
+
+/* Options and suppressions that the program has for other checkers. */
+static void note_settings(const struct report *r, struct notes *notes)
+{
+    for (uint32_t i = 0; i < r->own_count; i++)
+        if (r->own[i].wrong)
+            note_add(notes, true, "suppressions of the program do not hold: %s", r->own[i].wrong);
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        for (uint32_t i = 0; i < image->unknown_count; i++)
+            note_add(notes, true, "%s: __lsan_default_options: not known here: %s",
+                     program_name(image), image->unknown_settings[i]);
+}
+
+/* The launcher writes its results into the file only after it has seen the end of the run. */
+static void note_launcher(const struct report *r, struct notes *notes)
+{
+    const char *measure = run_setting(r->view.run, "measure");
+    bool measured = measure && *measure != '0',
+         counted = run_setting(r->view.run, "counters") != NULL;
+    const char *what = measured && counted ? "--counters and --measure"
+                       : measured          ? "--measure"
+                                           : "--counters";
+
+    if (r->launcher && measured && r->measured.pairs == 0)
+        note_add(notes, false, "--measure: nothing was measured");
+    if (r->is_of_launcher || r->launcher || (!measured && !counted))
+        return;
+    if (r->view.run->mode == RUN_BY_HAND)
+        note_add(notes, false, "without the launcher there is no %s", what);
+    else if (r->launcher_error)
+        note_add(notes, false, "what came of %s is damaged in the run file: %s", what,
+                 r->launcher_error);
+    else
+        note_add(
+            notes, false,
+            "what came of %s is not in the run file: the launcher had not told when it was made",
+            what);
+}
+
+struct notes notes_make(const struct report *r, const struct image *main,
+                        const struct print_options *how)
+{
+    struct notes notes = {.deterministic = how->deterministic};
+
+    note_file(r, &notes);
+    note_unchecked(r, &notes);
+    note_not_scanned(r, &notes);
+    note_unrecorded_errors(r, &notes);
+    note_foreign(r, &notes);
+    note_children(r, main, &notes);
+    note_no_room(r, &notes);
+    note_flags(r, &notes);
+    if (how->leaks != PRINT_LEAKS_NOTHING) {
+        note_leaks_unknown(r, main, &notes);
+        note_leaks(r, &notes);
+    }
+    note_settings(r, &notes);
+    note_launcher(r, &notes);
+    note_ends(r, main, &notes);
+    note_crashes(r, &notes);
+    note_machine(r, &notes);
+    return notes;
+}
+
+bool notes_against(const struct notes *notes)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        if (notes->at[i].against)
+            return true;
+    return false;
+}
+
+void notes_print(const struct notes *notes, uint32_t shown, FILE *out)
+{
+    if (notes->count > shown)
+        shown--; /* the last line counts the others */
+    for (uint32_t i = 0; i < notes->count && i < shown; i++) {
+        fputs("  note: ", out);
+        text_put(out, notes->at[i].text);
+        fputc('\n', out);
+    }
+    if (notes->count > shown)
+        fprintf(out, "  note: %u more with --all\n", notes->count - shown);
+}
+
+void notes_free(struct notes *notes)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        free(notes->at[i].text);
+    free(notes->at);
+}
