@@ -1,8 +1,8 @@
 /*
- * api.c - programs that talk to the checker: `api WHAT`.  What each call answers is printed; api.py says what
- * that has to be, with a checker and without one, and which blocks have to be told of as lost.
+ * api.c - programs that use the checker's interface: `api WHAT`.  Prints the result of each call; api.py has
+ * the expected results, with a checker and without one, and the blocks that must be reported as lost.
  *
- * Sizes tell blocks apart.
+ * Sizes identify blocks.
  */
 /* rtc-build: -pthread */
 #include <fcntl.h>

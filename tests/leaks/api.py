@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/api ci 120
-"""Programs that talk to the checker (api.c, api_cxx.cc): each call answers what it has to, with a checker
-and without one, and of the blocks that the program loses those are told of that it did not say to ignore -
-under the launcher and by hand."""
+"""Programs that use the checker's interface (api.c, api_cxx.cc): each call returns the expected result, with
+a checker and without one, and of the lost blocks those are reported that the program did not mark as ignored
+- under the launcher and by hand."""
 import collections
 import json
 import os
@@ -14,7 +14,7 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/api"
 CXX = BUILD + "/tests/leaks/api_cxx"
 
-# The blocks that are told of as lost, by size, and the answers; without a checker all of them are 0.
+# The sizes of blocks reported as lost, and the results; without a checker all of them are 0.
 Case = collections.namedtuple("Case", "words lost answers")
 CASES = {
     "disable": Case([PROGRAM, "disable"], [1003, 1011, 1011],

@@ -1,5 +1,5 @@
 /*
- * choices.c - one block held as C++ holds an array, one lost: what is told of them is a matter of options.
+ * choices.c - one block held as C++ holds an array, one lost: options choose which are reported.
  */
 #include <stdint.h>
 #include <stdlib.h>

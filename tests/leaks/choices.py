@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/choices ci 60
-"""Options about leaks that the program's side acts on: whether they are looked for at all, and what holds a
-block (choices.c).  A kept file tells, whatever was asked of the text, what was found then."""
+"""Options about leaks that act in the program: is there a leak check, and which pointers hold a block
+(choices.c).  A kept file has all findings of its run, for any options of the text."""
 import json
 import os
 import subprocess
@@ -12,7 +12,7 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/choices"
 ARRAY, LOST = ("aib", 308), ("mel", 77)
 
-# What is asked, and what comes of it: None = leaks were not looked for.
+# The options, and the findings: None = no leak check.
 WHAT = [
     ([], [LOST]),
     (["--strict-interior"], [ARRAY, LOST]),

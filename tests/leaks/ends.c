@@ -1,5 +1,5 @@
 /*
- * ends.c - programs that end in the midst of something; `ends WHAT [lost]`.  ends.py says what has to come of it.
+ * ends.c - programs that end in the middle of an operation; `ends WHAT [lost]`.  Expected results: ends.py.
  */
 /* rtc-build: +ends_exec.c -pthread -Wno-deprecated-declarations */
 #include "ends.h"
@@ -40,7 +40,7 @@ NOINLINE void twin_in_register(void)
 {
     ours = malloc(4711);
     if (__builtin_cpu_supports("avx512vl"))
-        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(ours)); /* the compiler does not know it */
+        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(ours)); /* not in the clobbers: unknown to the compiler */
     if (is_lost)
         ours = NULL;
 }
@@ -239,7 +239,7 @@ static void creating(void)
     start(creating_body);
 }
 
-/* Nothing but the stack pointer leads to the block that it runs on. */
+/* Only the stack pointer refers to the block that is the stack. */
 static ucontext_t own, other;
 
 static void on_a_block(void)
@@ -267,7 +267,7 @@ static void coroutine(void)
 
 static char *volatile sparsely;
 
-/* Of a large block one page in the middle holds something, and one has been closed. */
+/* A large block with contents in one page in the middle, and one unreadable page. */
 static void sparse(void)
 {
     size_t bytes = 64u << 20, page = 4096;
@@ -337,7 +337,7 @@ static void freed_late(void)
     atexit(at_exit);
 }
 
-/* Nobody can be asked who there is, and what there is. */
+/* The lists of threads and of mappings cannot be opened. */
 static void no_descriptors(void)
 {
     twin();
@@ -360,7 +360,7 @@ static void children(void)
     }
     waitpid(pid, &status, 0);
     pid = fork();
-    if (pid == 0) { /* nothing of its own, but of its parent */
+    if (pid == 0) { /* none of its own, but its parent's */
         free(malloc(10));
         _exit(0);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/ends ci 120
-"""Programs that end in the midst of something (ends.c): output and status are those without a checker, it
-takes no longer than a moment, and the leaks told of are exactly the ones made."""
+"""Programs that end in the middle of an operation (ends.c): output and status are those without a checker,
+the end takes no longer than PATIENCE, and exactly the planted leaks are reported."""
 import json
 import os
 import subprocess
@@ -13,8 +13,8 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/ends"
 PATIENCE = 20 # seconds; a thread that cannot be stopped is given up after half of one at most
 
-# What each of them loses - the sizes of blocks, None: it has a twin that loses one -, and threads not heard: they
-# block all signals, or an exec leaves them alone, as they are in a system call that a signal would end.
+# Lost blocks of each program, by size (None: it has a twin that loses one), and the number of threads that cannot
+# be stopped: they block all signals, or an exec does not signal them, as a signal would end their system call.
 TWIN = None
 WHAT = {
     "dispositions": ([], 0),
@@ -82,7 +82,7 @@ def judge(name, twin, options, folder):
         yield "%s; without a checker: %s" % (result, plain)
     if took > PATIENCE:
         yield "took %.1f s" % took
-    # What a thread that was not heard may have in a register is lost for certain to nobody.
+    # A block that may be in a register of a thread that was not stopped is not certainly lost.
     kind = ("air", "unsure") if unheard else ("mel", "definite")
     told = sorted(l["first"]["size"] for l in report["leaks"] if (l["rtc"], l["class"]) == kind and name != "deaths")
     if told != sorted(lost):

@@ -1,5 +1,5 @@
 /*
- * ends_exec.c - of the programs of ends.c those that another program takes the place of, or that try it.
+ * ends_exec.c - those programs of ends.c that exec another program, or try to.
  */
 #include "ends.h"
 #include "scrub.h"
@@ -34,7 +34,7 @@ static void exec_path(void)
     execlp("true", "true", NULL);
 }
 
-/* The next program needs them: nobody else has to. */
+/* Only the next program uses them. */
 static NOINLINE void exec_given(void)
 {
     char **argv = malloc(2 * sizeof *argv), **envp = malloc(sizeof *envp);
@@ -78,7 +78,7 @@ static void exec_thread(void)
         pause();
 }
 
-/* main does not return from pause, whatever becomes of the exec. */
+/* main does not return from pause, with any result of the exec. */
 static void exec_waited_for(void)
 {
     pthread_t thread;
@@ -115,7 +115,7 @@ static void *turning_body(void *unused)
     return unused;
 }
 
-/* A handler leaves an exec before that has failed: the others go on, and the end finds what is lost. */
+/* A handler leaves an exec before it fails: other threads continue, and the end finds the leak. */
 static void exec_left(void)
 {
     pthread_t thread;
@@ -176,7 +176,7 @@ static void exec_ended(void)
         execv("/etc/passwd", argv);
 }
 
-/* They all go on, and can be stopped again. */
+/* They all continue, and can be stopped again. */
 static void exec_fails_beside(void)
 {
     pthread_t thread;
@@ -208,7 +208,7 @@ static void *exec_for_ever_body(void *unused)
     return unused;
 }
 
-/* Who ends the program has the last word, and those that wait to have theirs can be stopped. */
+/* The ending thread's check is final; threads that wait for their own can be stopped. */
 static void exec_beside_end(void)
 {
     pthread_t thread;
@@ -219,7 +219,7 @@ static void exec_beside_end(void)
         usleep(100);
 }
 
-/* What seems lost when an exec fails, and is found again, is not. */
+/* A block that seems lost when an exec fails, and has a pointer again later, is no leak. */
 static void exec_fails(void)
 {
     twin();
@@ -234,7 +234,7 @@ static void exec_fails(void)
     kept = (void *)~(uintptr_t)kept;
 }
 
-/* What was found when the program asked for the check of its end stays, also if an exec fails. */
+/* Findings of the check that the program requested as its last stay, also if an exec fails. */
 static void exec_after_check(void)
 {
     if (__lsan_do_leak_check)
@@ -243,7 +243,7 @@ static void exec_after_check(void)
     lose(4711); /* behind the end */
 }
 
-/* The block is the parent's, whatever becomes of the child. */
+/* The block is the parent's, for any end of the child. */
 static void exec_child(void)
 {
     int status;

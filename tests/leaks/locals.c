@@ -1,6 +1,6 @@
 /*
  * locals.c - functions that call one another, each with one pointer somewhere on the stack or in
- * thread-local storage; at last the program ends.  What the block of each is to be told of stands in
+ * thread-local storage; at last the program ends.  The expected text for the block of each is in
  * locals.py, by its size.
  */
 /* rtc-build: +locals_library.c -pthread -fno-optimize-sibling-calls */
@@ -128,7 +128,7 @@ static NOINLINE void growing(int step)
     KEEP(room);
 }
 
-/* What lies there is no variable. */
+/* The pointer is not in a variable. */
 static NOINLINE void nameless(int step)
 {
     void *volatile *room = alloca(((size_t)step + 4) * sizeof *room);
@@ -137,7 +137,7 @@ static NOINLINE void nameless(int step)
     KEEP(room);
 }
 
-/* It is known from here to there: what the debugging information says of it is a list. */
+/* The variable has a location only in a part of the function: its location is a list. */
 static NOINLINE void *look(void **all, int step)
 {
     void *volatile *first = (void *volatile *)all;

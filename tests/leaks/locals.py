@@ -3,8 +3,8 @@
 # rtc-test: leaks/locals-full full 300 --full
 """usage: tests/leaks/locals.py [--full]
 
-Builds locals.c and asks who points to its blocks: local variables and parameters, members and elements of
-them, in nested blocks and inlined functions, by their names and the lines of their declarations.
+Builds locals.c and checks the reported holders of its blocks: local variables and parameters, members and
+elements of them, in nested blocks and inlined functions, by their names and the lines of their declarations.
 
 Without --full each compiler, level, version of debugging information and way to keep it occurs, with --full
 all of them together.
@@ -80,7 +80,7 @@ def expected_of_thread(size, where):
     number = "main" if size in (110, 111) else "2"
     if not name:
         return r"^a pointer to its start in thread-local storage of thread 2$"
-    if where == "none": # what lies there is not known, but whose it is may be
+    if where == "none": # the variable is unknown, but the thread may be known
         return r"^a pointer to its start in (thread-local storage of thread 2|memory mapped by the program at \S+)$"
     return r"^a pointer to its start in thread-local variable `%s' \(locals\.c:(%s)\), thread %s$" % (
         re.escape(name), "|".join(map(str, declared(name))), number)
@@ -90,7 +90,7 @@ def expected(size, level, where):
     kind, name, function = WANTED[size]
     if not function:
         return expected_of_thread(size, where)
-    around = {104: "outer", 108: "(go_on|many)"}.get(size, function) # who called has put the seventh argument there
+    around = {104: "outer", 108: "(go_on|many)"}.get(size, function) # the seventh argument lies in the caller's frame
     place = r"on the stack of thread main, in %s(\.constprop\.0)?" % around
     offset = r", \d+ bytes above its stack pointer"
     if where == "none":

@@ -1,6 +1,6 @@
 /*
- * lsan.c - programs built for another checker: they call its functions and say by functions of their own what
- * they want of it.  `lsan WHAT`; LSAN_TEST_OPTIONS, LSAN_TEST_OFF and LSAN_TEST_SUPPRESSIONS are what those say.
+ * lsan.c - programs built for another checker: they call its functions, and define those that set its options:
+ * `lsan WHAT`; these return LSAN_TEST_OPTIONS, LSAN_TEST_OFF and LSAN_TEST_SUPPRESSIONS.
  */
 /* rtc-build: -rdynamic */
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void at_exit(void)
     print_answer("exit");
 }
 
-/* Checks are turned off and on as the program runs; the last is the one at its end. */
+/* Checks are turned off and on as the program runs; the last setting holds at its end. */
 static int turn(const char *how)
 {
     for (; *how; how++) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/lsan ci 120
-"""Programs built for another checker (lsan.c): the check that they make is the one at the end, and ends them
-as that checker would; what their own functions ask for is done, or said not to be known; and where a sanitizer's
-runtime is there, too (sanitizer.c), it gets the calls.  Suppressions of its own hold for a program (lsan_cxx.cc, too)
-and for no other, in mid-run and at the end, unless they have a mistake in them."""
+"""Programs built for another checker (lsan.c): the check that they request is the one at the end, and its status is
+that checker's; options set by their functions are applied, or reported as unknown; and a sanitizer's runtime, if
+present (sanitizer.c), gets the calls.  A program's suppressions apply to that program only (lsan_cxx.cc, too), in
+mid-run and at the end, unless they are invalid."""
 import collections
 import json
 import os
@@ -79,7 +79,7 @@ def load(path):
 
 
 def told(path):
-    """Sizes of what is told of as lost, and of what is suppressed, with the rule."""
+    """Sizes of the leaks that are reported, and of the suppressed ones, with the rule."""
     report = load(path)
     rules = report["suppressions"]
     lost = [l for l in report["leaks"] if l["rtc"] == "mel"]
@@ -89,9 +89,9 @@ def told(path):
 
 
 WHERE = "__lsan_default_suppressions of "
-LONG = "# %s\n" % ("x" * 117) # a piece and no more
+LONG = "# %s\n" % ("x" * 117) # exactly one piece
 SUPPRESSIONS = [
-    # its text, rules of a file, what is told of, what is not and by which line, and what is said
+    # the program's text, rules of a file, reported sizes, suppressed sizes by line, and the message
     ("leak:lose", None, [], {3001: WHERE + "lsan:1"}, None),
     ("leak:nobody\n\n leak:^lose$\n", None, [], {3001: WHERE + "lsan:3"}, None),
     ("", None, [3001], {}, None),
@@ -121,7 +121,7 @@ def judge_suppressions(folder):
 
 
 ENDS = [
-    # the program's rules, those of a file, and how it ends
+    # the program's rules, those of a file, and the status
     ("leak:lose", None, 3),
     ("leak:nobody", None, 23),
     (None, "leak:lose\n", 3),
@@ -131,7 +131,7 @@ ENDS = [
 
 
 def judge_ends(folder):
-    """What is suppressed ends no program."""
+    """Suppressed leaks do not change the status."""
     rules_file = os.path.join(folder, "y.supp")
     for text, rules, status in ENDS:
         own = {"LSAN_TEST_SUPPRESSIONS": text} if text else {}
@@ -160,7 +160,7 @@ def judge_programs(folder):
     table = check[-1].split("rtcheck:")[0]
     if len(check) != 2 or "by_mistake" not in table or "on_purpose" in table:
         yield "in mid-run: %s" % done.stderr
-    for program, want in ("", 0), (PROGRAM + " copy", 1): # what several lose at one place is nobody's to hide
+    for program, want in ("", 0), (PROGRAM + " copy", 1): # a leak that several programs share is not suppressed
         done = run([BUILD + "/bin/rtcheck", "--frames=1", "--json", out, "sh", "-c", "%s copy; %s" % (CXX, program)], folder)
         found = [l for l in load(out)["leaks"] if l["rtc"] == "mel"]
         if [(l["status"], l["blocks"]) for l in found] != [("new" if want else "suppressed", 1 + want)]:

@@ -1,6 +1,6 @@
 /*
- * lsan_cxx.cc - a C++ program with suppressions of its own, for another checker: what it loses on purpose is
- * told of neither when a child of it looks in mid-run, nor at the end; what it loses by mistake is.
+ * lsan_cxx.cc - a C++ program with its own suppressions for another checker: its intended leaks are reported
+ * neither by the check of a child in mid-run, nor at the end; its other leaks are.
  */
 /* rtc-build: -rdynamic */
 #include <cstdlib>

@@ -1,5 +1,5 @@
 /*
- * manual.c - small leaks as a debugger's manual explains them; manual.py says how they are to be told of.
+ * manual.c - small leaks from a debugger's manual; manual.py has the expected reports.
  */
 /* rtc-build: -fno-optimize-sibling-calls */
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static NOINLINE void forget(void)
     (void)only;
 }
 
-/* Nobody frees what libc has allocated for the caller. */
+/* The block that libc allocated for the caller is not freed. */
 static NOINLINE void where(void)
 {
     char *volatile folder = getcwd(NULL, 0);
@@ -35,8 +35,8 @@ static NOINLINE void where(void)
 }
 
 /*
- * The scope of the only pointer is left; that it is still in a register is the compiler's doing: this
- * stands for one, so that each has it there and not in memory.
+ * The scope of the only pointer is left; its register may still hold it.  The assembler code ensures
+ * that the pointer is in a register, and not in memory.
  */
 static NOINLINE void leave_scope(int is_freed)
 {

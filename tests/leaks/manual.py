@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/manual ci 60
-"""What a debugger's manual shows of leaks (manual.c): a pointer moved on, one forgotten, one whose scope was
-left, getcwd's block; and how many records three leaks make when stacks are compared by their first frames only."""
+"""The leaks in a debugger's manual (manual.c): a pointer moved on, one forgotten, one whose scope was left,
+getcwd's block; and the number of records for three leaks if only the first frames of stacks are compared."""
 import os
 import re
 import subprocess
@@ -35,7 +35,7 @@ def expect(what, got, want):
 
 
 def scopes(folder):
-    """Whoever compiled it, and however: what only a register has; and nothing is told of what was freed."""
+    """For each compiler and level: a block held by a register only; a freed one is not reported."""
     wrong = 0
     for compiler in ("gcc", "clang"):
         for level in ("-O0", "-O2"):

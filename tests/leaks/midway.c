@@ -1,8 +1,8 @@
 /*
- * midway.c - programs that look for leaks while they go on: `midway WHAT`.  What the checks answer is
- * printed, and midway.py says what that, and the reports, have to be.
+ * midway.c - programs that check for leaks while they run: `midway WHAT`.  Prints the results of the
+ * checks; midway.py has the expected results and reports.
  *
- * Sizes tell blocks apart.
+ * Sizes identify blocks.
  */
 /* rtc-build: -pthread -fno-optimize-sibling-calls */
 #include <poll.h>
@@ -80,7 +80,7 @@ static void counts(void)
     free(inside);
 }
 
-/* What is held by nothing but registers and the stack of who asks, in use before and after. */
+/* Blocks held only by registers and the stack of the calling thread, in use before and after. */
 static void own(void)
 {
     register char *a __asm__("rbx") = malloc(2011);
@@ -112,7 +112,7 @@ static void silent(void)
 
 static int checks = 10;
 
-/* What a check has written is void when it was told. */
+/* The records of a check are released after its report. */
 static void many(void)
 {
     void *volatile mine = malloc(2041);
@@ -191,7 +191,7 @@ static void threads(void)
     print_answer("refused", refused);
 }
 
-/* Two ask at once, and a third one forks meanwhile: everybody gets an answer. */
+/* Two threads check at once, and a third one forks meanwhile: all get a result. */
 static void *ask(void *unused)
 {
     for (int i = 0; i < 20; i++) {
@@ -225,7 +225,7 @@ static void together(void)
     print_answer("children", good);
 }
 
-/* A child tells of itself alone. */
+/* A child reports only its own leaks. */
 static void child(void)
 {
     lose(2111);
@@ -269,7 +269,7 @@ static void *wait_for_one(void *result)
     return NULL;
 }
 
-/* Until the kernel says that this thread sleeps. */
+/* Wait until the kernel reports that this thread sleeps. */
 static void wait_until_asleep(void)
 {
     char path[64], line[256], state = 0;
@@ -301,8 +301,8 @@ static int check_beside(const char *what, void *(*body)(void *), unsigned how)
 }
 
 /*
- * What is lost may be in a register of a thread that waits in poll or read.  One that waits for a semaphore can
- * be stopped.
+ * The lost block may be in a register of a thread that waits in poll or read.  A thread that waits for a
+ * semaphore can be stopped.
  */
 static void waiting(void)
 {
@@ -319,7 +319,7 @@ static void waiting(void)
     print_answer("sem_wait went on", wait_result);
 }
 
-/* ---- a handler that jumps out of a check, or behind it --------------------------------------------------- */
+/* ---- a handler that jumps out of a check, or after it ---------------------------------------------------- */
 
 static sigjmp_buf back;
 

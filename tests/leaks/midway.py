@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/midway ci 120
 # rtc-test: leaks/midway-full full 600 --full
-"""Programs that look for leaks while they go on (midway.c): what each check answers, and that its report is
-out before the next line of the program, under the launcher and by hand; that threads go on, and nothing that
-they hold is called lost; and what the report at the end calls new."""
+"""Programs that check for leaks while they run (midway.c): the result of each check; its report is written
+before the next line of the program, under the launcher and by hand; threads continue, and blocks that they
+hold are not reported as lost; and the new leaks in the report at the end."""
 import collections
 import json
 import os
@@ -64,7 +64,7 @@ def run(words, folder, **env):
 
 
 def lines_of(text):
-    """What was said before the report at the end, without what changes."""
+    """The lines before the report at the end, without values that change."""
     for line in text.splitlines():
         row = ROW.match(line)
         if re.match(r"rtcheck: (\d+ problem|no problems)", line):
@@ -107,7 +107,7 @@ def judge(name, words, folder):
 
 
 def judge_many(folder):
-    """Checks that were told leave nothing behind them in the file."""
+    """Checks that were reported leave no records in the file."""
     bytes_of = {}
     for count in "2", "40":
         out = os.path.join(folder, "many.json")

@@ -3,9 +3,9 @@
  *
  * usage: places PLACE held|lost WAY      places --list
  *
- * WAY: return, exit_now, terminate, abort.  `lost` does the same and then forgets the pointer.  --list says
- * of each place what becomes of its block when it is held: its class, its bytes, and who points there.
- * "behind": the block of 64 bytes that it is found through is the possible leak.
+ * WAY: return, exit_now, terminate, abort.  `lost` does the same and then clears the pointer.  --list
+ * prints the expected result of each place if it is held: the class of the block, its bytes, and the
+ * holder.  "behind": the block of 64 bytes that holds it is the possible leak.
  */
 /* rtc-build: -pthread -fno-optimize-sibling-calls */
 #include "scrub.h"
@@ -26,7 +26,7 @@
 static const char *way;
 static int is_lost;
 
-/* The block, zeroed; whoever calls it must have no copy of the pointer when the program ends. */
+/* Return the block, zeroed; the caller must have no copy of the pointer when the program ends. */
 static NOINLINE void *take(void)
 {
     void *p = calloc(1, BYTES);
@@ -89,7 +89,7 @@ static NOINLINE void main_stack(void)
 
 static pthread_barrier_t ready;
 
-/* What put has left below our frame is gone before this one's begins: it has holes. */
+/* Overwrite the words of put() below this frame, as this frame has padding. */
 static NOINLINE void wait_for_ever(void)
 {
     scrub();
@@ -215,7 +215,7 @@ static void key_number(unsigned n)
     local = NULL;
 }
 
-/* The number of a deleted key, whose slot had another word. */
+/* The number of a deleted key, whose slot held another word. */
 static void used_again_key(void)
 {
     void *volatile local;
@@ -280,7 +280,7 @@ static void mapped_closed(void)
     mprotect((void *)(uintptr_t)p, 4096, PROT_NONE);
 }
 
-/* Of a large one most was never touched. */
+/* Most pages of a large one are untouched. */
 static void mapped_closed_sparse(void)
 {
     void *volatile *p = map(1u << 30, MAP_PRIVATE | MAP_NORESERVE);
@@ -374,7 +374,7 @@ static NOINLINE void kept_register(void)
     __asm__ volatile("call *%0" ::"r"(end) : "memory");
 }
 
-/* ---- not in use, whatever is done ----------------------------------------------------------------- */
+/* ---- not in use ----------------------------------------------------------------------------------- */
 
 static void *ended_body(void *unused)
 {
@@ -390,7 +390,7 @@ static void ended_stack(void)
         abort();
 }
 
-/* libc keeps the words in a deleted key's slots, of this thread or of another; here of its own memory, or a block. */
+/* libc keeps the words in a deleted key's slots, of this thread or of another; here in its own memory, or a block. */
 static void deleted_key(void)
 {
     key_number(2);
@@ -466,7 +466,7 @@ static const struct place {
     const char *name;
     void (*body)(void);
     const char *held; /* class of the block */
-    const char *witness; /* a regular expression for what the report says */
+    const char *witness; /* a regular expression for the text in the report */
     const char *at_abort; /* the same when abort keeps the pointer on its stack: then it is biu */
 } places[] = {
     {"data", data, "biu", "in_data", NULL},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/readme ci 60
-"""What README.md says about blocks that a program makes itself, tried: its program, with a checker and without."""
+"""The README.md section about custom allocators: its program is run, with a checker and without."""
 import json
 import os
 import re

@@ -1,11 +1,11 @@
 /*
- * record.c - programs that make their blocks themselves, out of an arena, and say so: `record WHAT ARENA`.
- * What each call answers is printed; record.py says what that has to be, and what has to be told of.
+ * record.c - programs with custom allocators, whose blocks lie in an arena: `record WHAT ARENA`.  Prints
+ * the result of each call; record.py has the expected results and reports.
  *
- * Sizes tell blocks apart.
+ * Sizes identify blocks.
  */
 /* rtc-build: -pthread */
-#define SCRUB_BYTES 131072 /* of a killed program all of the stack counts: nobody knows its stack pointer */
+#define SCRUB_BYTES 131072 /* all of a killed program's stack is scanned, as its stack pointer is unknown */
 #include "scrub.h"
 
 #include <pthread.h>
@@ -240,7 +240,7 @@ static void ended(void)
     make_listed(2502);
     kept[0] = arena();
     rtc_check_leaks(RTC_QUIET, NULL);
-    if (is_in_heap()) { /* who frees what has ended is believed, also behind a check */
+    if (is_in_heap()) { /* a free after the end of the arena is no error, also after a check */
         char *last = malloc(2800);
         rtc_record_malloc(last + 16, 100);
         free(last);
@@ -326,7 +326,7 @@ static void killed(void)
     raise(SIGKILL);
 }
 
-/* A child uses again what it knows of its parent's block, and not where the parent's record is. */
+/* A child's record of its parent's block is reused, unless it is the parent's own. */
 static void killed_both(void)
 {
     begin();

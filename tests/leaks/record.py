@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/record ci 120
-"""Blocks that programs make themselves (record.c, record_cxx.cc), out of an arena of malloc's - large, or a slot
-of a slab -, of mapped memory, of a file's, of data: each call answers what it has to, with a checker and without
-one; what is lost, in use or wrongly freed is told of, and nothing else; also after SIGKILL."""
+"""Client blocks of custom allocators (record.c, record_cxx.cc), in an arena of malloc's (large, or a slot of a
+slab), of mapped memory, of a file, of static data: each call returns the expected result, with a checker and
+without one; exactly the blocks that are lost, in use or wrongly freed are reported; also after SIGKILL."""
 import collections
 import glob
 import json
@@ -57,7 +57,7 @@ def told(report):
 
 
 def places(report):
-    """Where errors and leaks are said to have been: never in our header."""
+    """The files of errors and leaks: never the header of the API."""
     return {f.get("file", "") for f in report["frames"]}
 
 
@@ -89,7 +89,7 @@ def judge(name, case, arena, words, folder):
 
 
 def judge_killed(folder):
-    """What was in use is known; with a witness, what was lost."""
+    """Blocks in use are known; with a witness also the lost ones."""
     for arena in "heap", "mmap":
         out, words = os.path.join(folder, "killed.json"), [PROGRAM, "killed", arena]
         run([BUILD + "/bin/rtcheck", "-q", "--json", out, *words], folder)

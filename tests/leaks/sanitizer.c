@@ -1,4 +1,4 @@
-/* sanitizer.c - what is seen of a sanitizer's runtime, which says that it was called. */
+/* sanitizer.c - the visible part of a sanitizer's runtime; each function prints its call. */
 /* rtc-build: shared */
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/stale ci 60
 """Threads that wait in a system call, with stale copies of a block's address below their stack pointer, in the frame
-of libc's wrapper and in registers that the call may change (stale.c): these hide no leak.  What the thread keeps
-does, and the report names the thread and its register or frame."""
+of libc's wrapper and in registers that the call may change (stale.c): these hide no leak.  A copy that the thread
+keeps does, and the report names the thread and its register or frame."""
 import json
 import os
 import re

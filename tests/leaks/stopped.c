@@ -1,6 +1,6 @@
 /*
- * stopped.c - programs whose threads are in the midst of something when it ends, or when they are
- * stopped in mid-run: `stopped WHAT`.  stopped.py compares them with themselves without a checker.
+ * stopped.c - programs whose threads are inside an operation when the program ends, or when they
+ * are stopped in mid-run: `stopped WHAT`. stopped.py compares them with runs without a checker.
  */
 /* rtc-build: -pthread -Wl,-z,now */
 #include <errno.h>
@@ -124,7 +124,7 @@ static void *lock_and_sleep(void *unused)
     return unused;
 }
 
-/* A stream of the program's own, whose flush needs a lock that a thread drops as soon as it sees that. */
+/* A stream of the program, whose flush needs a lock that a thread releases when it sees the flush. */
 static void flush_waits_for(void *(*body)(void *))
 {
     FILE *f = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_locked});

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/stopped ci 120
 # rtc-test: leaks/stopped-full full 900 --full
-"""Programs whose threads are stopped in the midst of something (stopped.c): output and status are those without a
+"""Programs whose threads are stopped inside an operation (stopped.c): output and status are those without a
 checker, and the one leak is found, by the launcher and by hand."""
 import json
 import os
@@ -19,8 +19,8 @@ CASES = ["stream_locked", "printing", "flush_waits_for_running", "flush_waits_fo
 
 
 def output(done):
-    """The lines; of those that are printed until the end, the first: also without a checker exit flushes a stream
-    that a thread is writing to, and then lines come twice or are torn."""
+    """The first lines; later ones may differ, as exit flushes a stream that a thread is writing to, also without
+    a checker, and then lines are duplicated or torn."""
     return done.stdout.splitlines()[:400]
 
 

@@ -1,6 +1,6 @@
 /*
- * stopped_first.c - a library whose constructor runs before the runtime's, and registers a handler of exit: it is
- * called behind all of the program's, needs a thread, and frees what that has allocated.
+ * stopped_first.c - a library whose constructor runs before the runtime's, and registers an exit handler: it is
+ * called after all of the program's, needs a thread, and frees the thread's block.
  */
 /* rtc-build: shared -pthread */
 #include <errno.h>

@@ -3,8 +3,8 @@
 # rtc-test: leaks/threads-full full 1800 --full
 """usage: tests/leaks/threads.py [--full] [NAME...]
 
-Runs the programs of threads.c under the launcher, clean and with their one leak, and reads what is told
-of them: nothing, or that block, of exactly its bytes, and nothing else.
+Runs the programs of threads.c under the launcher, clean and with their one leak, and checks the reported
+leaks: none, or exactly that block with its bytes.
 
 Without --full: of the three ways to end one for each program and twin in turn, once.  --full: all of
 them ten times, three at a time for each processor.
@@ -27,7 +27,7 @@ ROUNDS = 10
 
 
 def run(name, twin, way):
-    """What is told as leaked, actually or possibly, and what is wrong with the run itself."""
+    """The blocks reported as lost, definitely or possibly, and the errors of the run itself."""
     with tempfile.TemporaryDirectory(prefix="threads-") as folder:
         out = os.path.join(folder, "report.json")
         done = subprocess.run([BUILD + "/bin/rtcheck", "-q", "--json", out, "--leak-check=full",

@@ -1,6 +1,6 @@
 /*
- * threads_locks.c - the programs of threads.c whose threads hand each other what they allocate: by queues and
- * under locks.
+ * threads_locks.c - the programs of threads.c whose threads pass blocks to each other: by queues and under
+ * locks.
  */
 #include "threads.h"
 

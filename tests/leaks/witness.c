@@ -1,8 +1,8 @@
 /*
- * witness.c - programs that end without a word; `witness WHAT [lost]`.  witness.py says what has to come of it.
+ * witness.c - programs that are killed; `witness WHAT [lost]`. witness.py has the expected results.
  */
 /* rtc-build: -pthread */
-#define SCRUB_BYTES 131072 /* dead parts of a stack count, for nobody knows what is dead of it */
+#define SCRUB_BYTES 131072 /* all of a stack is scanned, as its stack pointer is unknown */
 #include "scrub.h"
 
 #include <dirent.h>
@@ -49,7 +49,7 @@ static NOINLINE void lose(size_t bytes)
     scrub();
 }
 
-/* A child is looked after from its first block on, if the compiler leaves it one. */
+/* A child has a witness from its first block on, unless the compiler removes the block. */
 static void use_memory(void)
 {
     void *volatile block = malloc(100);
@@ -199,7 +199,7 @@ static void print_wait(const char *what, int options)
 static void behaviour(void)
 {
     int status;
-    setpgid(0, 0); /* whoever started it is to get no signal */
+    setpgid(0, 0); /* the starting process must get no signal */
     signal(SIGTERM, on_term);
     print_wait("children", 0);
     print_wait("all", __WALL);
@@ -285,7 +285,7 @@ static void locks(void)
     printf("locks that were held: %d\n", held);
 }
 
-/* Where no process may be born malloc and exec say what they would. */
+/* If no process can be created, malloc and exec have their usual results. */
 static void no_children(void)
 {
     int status = -1;
@@ -327,7 +327,7 @@ static void subreaper(void)
     print_wait("all", __WALL);
 }
 
-/* Who waits for the end of its output must not wait for us. */
+/* A reader that waits for the end of the program's output must not wait for the witness. */
 static void closes(void)
 {
     char c;
@@ -336,7 +336,7 @@ static void closes(void)
     (void)!read(0, &c, 1);
 }
 
-/* ---- who is there ------------------------------------------------------------------------------------ */
+/* ---- processes and descriptors ----------------------------------------------------------------------- */
 
 static int read_of(const char *pid, const char *name, char *out, size_t room)
 {
@@ -410,7 +410,7 @@ static void replaced_by_own_call(void)
 static void stays(void)
 {
     twin();
-    execl("/etc/passwd", "passwd", (char *)NULL); /* what the search for leaks leaves behind is its to wipe */
+    execl("/etc/passwd", "passwd", (char *)NULL); /* it has to overwrite leftovers of the leak check */
     die();
 }
 

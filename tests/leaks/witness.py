@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: leaks/witness ci 120
-"""Programs that end without a word (witness.c), with --witness: what they lost is told to the byte, as possibly
-lost, by the launcher and by hand; they do what they do without it; and no process is left behind."""
+"""Programs that are killed (witness.c), with --witness: their lost blocks are reported with all bytes, as
+possibly lost, by the launcher and by hand; they behave as without it; and no process is left."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/witness"
 PATIENCE = 10 # seconds
 
-# What has twins, and what else is lost for certain.
+# The programs with twins, and the blocks that are certainly lost.
 TWINS = {"killed": [], "many": [], "own_call": [], "no_stack": [], "threads": [], "sandbox": [], "child": [1001],
          "stays": []}
 AGAIN = 20
@@ -63,7 +63,7 @@ def wait_for(happens):
 
 
 def left_over():
-    """Processes of ours that are no zombies: those are for whoever adopted them to bury."""
+    """Our processes except zombies, which the reaping process has to wait for."""
     found = []
     for path in glob.glob("/proc/[0-9]*"):
         try:
@@ -71,7 +71,7 @@ def left_over():
                 if words.read().startswith(PROGRAM + "\0") and stat.read().rpartition(")")[2].split()[0] != "Z":
                     found.append(path)
         except OSError:
-            pass # it is gone by now
+            pass # it has ended
     return found
 
 
@@ -98,7 +98,8 @@ def twins(folder, start):
 
 
 def hammered(folder):
-    """Killed in the midst of malloc: a block on its way may be told as possible, and nothing else is different."""
+    """Killed inside malloc: a block just being allocated may be reported as possibly lost; there is no other
+    difference."""
     for _ in range(3):
         result, _, report = checked(folder, "hammer", "lost")
         if result != (-9, b"") or 4711 not in sizes(report, ("air", "unsure")) or report["errors"]:

@@ -1,10 +1,10 @@
 /*
- * by_libgcc.c - stacks taken by libgcc's unwinder in the place of ours, and given to the oracle.
+ * by_libgcc.c - takes stacks by libgcc's unwinder instead of ours, and passes them to the oracle.
  *
- * A preloaded library of its own.  It proves the oracle, in two ways: two unwinders that know
- * nothing of each other have to agree about programs that were never built for this, and each
- * fault that RTC_ORACLE_FAULT names has to be seen.  And it is a second opinion: when ours and
- * libunwind differ about a program, `run --by-libgcc` says whose side libgcc takes.
+ * A separate preloaded library.  It tests the oracle, in two ways: two independent unwinders have
+ * to agree about programs that were not written for this, and each fault of RTC_ORACLE_FAULT has to
+ * be found.  And it is a second opinion: if the runtime and libunwind differ about a program, `run
+ * --by-libgcc` shows which of them agrees with libgcc.
  */
 #include "oracle_priv.h"
 

@@ -1,10 +1,10 @@
 /*
- * oracle.c - compares one stack, frame by frame: pc and sp of each, where it ends, and what the
- * depot remembers of it.
+ * oracle.c - compares one stack, frame by frame: pc and sp of each, its end, and the copy in the
+ * depot.
  *
- * libunwind walks from here, through the frames of the runtime, until it stands at the frame that
- * is the first of ours; from there on both have to agree.  Signals are blocked meanwhile, so that
- * no handler can jump out of libunwind; malloc called by libunwind comes by here and is let pass.
+ * libunwind walks from here, through the frames of the runtime, to the frame that is the runtime's
+ * first one; from there on both have to agree.  Signals are blocked meanwhile, so that no handler
+ * can jump out of libunwind; libunwind's calls of malloc come through here and are not compared.
  */
 #include "oracle_priv.h"
 
@@ -60,8 +60,8 @@ static bool enter(struct walk *w, const struct oracle_frame *first)
 }
 
 /*
- * From frame at-1, libunwind did not come to frame `at`.  true: it is right all the same, and the
- * walk goes on from there.
+ * After frame at-1, libunwind did not reach frame `at`. true: the stack is right all the same, and
+ * the walk continues from there.
  */
 static bool explained(struct walk *w, const struct stack *s, struct verdict *v, unsigned at)
 {
@@ -78,7 +78,7 @@ static bool explained(struct walk *w, const struct stack *s, struct verdict *v, 
     return false;
 }
 
-/* Our last frame has no CFI.  Where rbp leads back to frames that have, we had to follow. */
+/* The last frame has no CFI.  If rbp leads back to frames with CFI, the runtime must follow it. */
 static bool leads_on(struct walk *w)
 {
     for (unsigned i = 0; i < DEPTH && w->more && walk_has_no_cfi(w->pc); i++)

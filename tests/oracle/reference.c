@@ -1,13 +1,13 @@
 /*
- * reference.c - libunwind, loaded at run time and out of everybody's sight.
+ * reference.c - libunwind, loaded at run time and invisible to the program.
  *
  * RTLD_LOCAL and never linked: libunwind defines the _Unwind_ functions of the C++ runtime, and a
  * program that found those would throw its exceptions through libunwind.
  *
- * Its cache is switched off.  What is tested here is a cache of unwinding rules, and libunwind's
- * own goes stale when a library is closed and another one is loaded in its place (programs/reload.c:
- * 480 of 1,924 stacks); it also has one rule for a pc, whether that is a return address or where a
- * signal came in.  Reading the CFI anew at each step costs about 1 us a frame.
+ * Its cache is switched off.  This test checks a cache of unwinding rules, and libunwind's own goes
+ * stale when a library is closed and another one is loaded in its place (programs/reload.c: 480 of
+ * 1,924 stacks); it also has one rule for a pc, for return addresses and interrupted ones.  Reading
+ * the CFI at each step costs about 1 us a frame.
  */
 #include "oracle_priv.h"
 

@@ -97,7 +97,7 @@ void results_add(enum oracle_counter counter, uint64_t n)
 bool results_sample(void)
 {
     uint64_t n = atomic_fetch_add(&own->taken, 1);
-    if (n == 0) /* of this process: nobody else adds to it yet */
+    if (n == 0) /* the first of this process: no other thread counts it */
         results_add(COUNT_IMAGES, 1);
     results_add(COUNT_TAKEN, 1);
     return n < sample_first || n % sample_every == 0;

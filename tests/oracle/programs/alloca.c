@@ -1,4 +1,4 @@
-/* Frames whose size is known at run time only. */
+/* Frames whose size is only known at run time. */
 #include "deep.h"
 
 #include <alloca.h>

@@ -1,6 +1,6 @@
 /*
- * Handlers on a stack of their own, handlers that interrupt those, one that leaves by a jump; what
- * they interrupt runs on the main stack and on a coroutine's.
+ * Handlers on an alternate stack, handlers that interrupt those, one that leaves by a jump; the
+ * interrupted code runs on the main stack and on a coroutine's.
  */
 #include "deep.h"
 

@@ -1,4 +1,4 @@
-/* Children that go on with the stack of their parent, children of those, and vfork. */
+/* Children that continue on their parent's stack, children of those, and vfork. */
 #include "deep.h"
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /*
- * Machine code that nobody described: with a frame pointer, as most compilers at run time make it,
- * and without.
+ * Machine code without CFI: with a frame pointer, as most JIT compilers make it, and
+ * without.
  */
 #include "deep.h"
 

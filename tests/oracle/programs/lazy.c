@@ -1,6 +1,6 @@
 /*
  * Functions that are bound at their first call, by a resolver that allocates: between it and the
- * program stands the loader's trampoline, whose CFA is in rbx.
+ * program lies the loader's trampoline, whose CFA is in rbx.
  */
 #include "deep.h"
 

@@ -1,6 +1,6 @@
 /*
- * Two libraries, loaded by turns in the same place, with the same code but for the size of its
- * frames: what was known of a return address there no longer holds.
+ * Two libraries, loaded by turns at the same address, with the same code except for the size of its
+ * frames: a cached rule for a return address there is no longer valid.
  */
 #include "deep.h"
 

@@ -1,6 +1,6 @@
 /*
- * The same inner frames in the same place, called from elsewhere further out: only a word far out on
- * the stack tells one stack from the other, and nothing has allocated between them.
+ * The same inner frames at the same addresses, called from elsewhere further out: only a word far
+ * out on the stack distinguishes the stacks, and no allocation lies between them.
  */
 #include "deep.h"
 
@@ -26,7 +26,7 @@ static NOINLINE void from_some_site(unsigned site, unsigned levels)
     }
 }
 
-/* Two frames that only their rbp tells, and one moves while all inside of them stay. */
+/* Two frames that only rbp locates; one moves while all frames inside of them stay. */
 static NOINLINE void inner_part(unsigned bytes, unsigned levels)
 {
     char volatile *room = alloca(bytes);
@@ -43,7 +43,7 @@ static NOINLINE void outer_part(unsigned bytes, unsigned levels)
     room[0] = 2;
 }
 
-/* The same, and gcc reaches the caller's frame by a word of its own. */
+/* The same; gcc reaches the caller's frame by a separate word. */
 static NOINLINE void inner_aligned(unsigned bytes, unsigned levels)
 {
     char volatile *room = alloca(bytes);

@@ -1,7 +1,7 @@
 /*
- * Handlers at any moment, many of them in the midst of malloc and free: a timer's, whose moments are
- * chance, and a trap after every instruction, which leaves none out.  There must be no other thread:
- * then what a handler allocates in the midst of the runtime is compared, too.
+ * Handlers at any moment, many of them inside malloc and free: by a timer, at random moments, and by
+ * a trap after every instruction, which leaves none out.  There must be no other thread: then the
+ * stacks of allocations by handlers that interrupted the runtime are compared, too.
  */
 #include "deep.h"
 

@@ -1,7 +1,7 @@
 /*
- * Code that nobody described and that has rbp for something else: what rbp points to is no frame,
- * and may be nothing that can be read.  On the main stack, a thread's, and on coroutines', behind
- * which a page lies that is nobody's.
+ * Code without CFI that uses rbp for another purpose: rbp does not point to a frame, and may point
+ * to unreadable memory.  On the main stack, a thread's, and on coroutines', behind which an
+ * unmapped page lies.
  */
 #include "deep.h"
 
