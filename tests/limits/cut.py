@@ -10,14 +10,14 @@ from harness import NOT_IN_CONTROL, Run, clean_environment, main, must
 
 
 def sealed(stage):
-    """A memfd has its size for as long as it lives."""
+    """A memfd cannot be resized while it exists."""
     run = Run(stage, [stage.program('limits/cutter'), 'parent'], files=False).wait()
     must(run.out == b'seal EPERM, grow EPERM, shrink EPERM\n', run.out)
     must(run.status == 3 and b'in control; no leaks; exit status 3' in run.err, run.status, run.err[-300:])
 
 
 def launcher_survives(stage):
-    """A file in a directory has no seals: the launcher outlives it, and reports that it knows nothing."""
+    """A file in a directory has no seals: the launcher continues, and reports that the records are lost."""
     for options, status in ((), NOT_IN_CONTROL), (('allow-unchecked',), 3):
         run = Run(stage, [stage.program('limits/cutter'), 'parent'], files=False, options=options,
                   env={'RTCHECK_TEST_WITHOUT': 'memfd'}).wait()

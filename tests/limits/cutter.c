@@ -74,7 +74,7 @@ int main(int argc, char **argv)
         const char *grow = outcome(ftruncate(fd, st.st_size + 4096));
         const char *shrink = outcome(ftruncate(fd, 0));
         n = snprintf(line, sizeof line, "seal %s, grow %s, shrink %s\n", seal, grow, shrink);
-        if (strcmp(shrink, "done")) { /* the run goes on */
+        if (strcmp(shrink, "done")) { /* the truncation succeeded: continue the run */
             free(malloc(100));
             free(malloc(100));
         }

@@ -1,10 +1,10 @@
 /*
- * descriptors.c - whose descriptors are these?
+ * descriptors.c - does the runtime leave the program's descriptors alone?
  *
  *     descriptors first FILE         started without 0, 1 and 2: its first files get these numbers
  *     descriptors close SELF         closes every descriptor, allocates, forks, runs SELF again
  *
- * `first` writes into FILE, by descriptor 0, which descriptors it has after a lot of allocation.
+ * `first` writes into FILE, by descriptor 0, the list of its descriptors after many allocations.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ __attribute__((noinline)) static void descriptors_leave(unsigned count)
     }
 }
 
-/* What is open, without opening anything that would show up: one call per number. */
+/* List open descriptors by one call per number, which opens none. */
 static void list_open(char *line, size_t room)
 {
     size_t used = 0;

@@ -1,5 +1,5 @@
 /*
- * jail.c - goes where it finds no file, and where it is nobody; allocates and forks there.
+ * jail.c - enters an empty root directory and drops its user id; allocates and forks there.
  *
  *     jail DIRECTORY
  */

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Where a machine or an administrator has drawn a line, the program is none the worse for us.
+"""On machines with limits or restrictions, the program runs as it does without the runtime.
 
-Every check runs the program plainly first: what it prints and how it ends is what has to come out
-with the runtime, too.  What we could not do is said; never is the program stopped by it.
+Every check runs the program plainly first: its output and its status must be the same with the runtime.
+Missing functions of the runtime are reported; they never stop the program.
 """
 # rtc-test: limits ci 180
 # rtc-test: limits_full full 1200 --full
@@ -36,7 +36,7 @@ def shell(script):
 
 
 def namespace(script):
-    """The same in a user and mount namespace of its own: needs no privileges."""
+    """The same in a new user and mount namespace: needs no privileges."""
     needs_scene('unshare', '-Urm')
     return ['unshare', '-Urm', 'sh', '-c', 'set -e\n' + script + '\nexec "$@"', 'sh']
 
@@ -51,7 +51,7 @@ def checked(run, plain, allocs=1):
 
 
 def unharmed(run, plain, hint):
-    """The program was unharmed; when it was not checked, that was said."""
+    """The program was unharmed; if it was not checked, that was reported."""
     must(run.out == plain.out, hint, 'stdout differs:', run.out[-200:], run.err[-300:])
     if run.status == NOT_IN_CONTROL and plain.status != NOT_IN_CONTROL:
         must(b'not in control' in run.err + run.log.encode(), hint, 'status 120 without a reason:',
@@ -195,7 +195,8 @@ def read_only_root(stage):
 
 
 def no_proc(stage):
-    """Without /proc the first program is checked; what it starts is, or that is said."""
+    """Without /proc the first program is checked; the programs that it starts are, or a message reports that
+    they are not."""
     argv = [stage.program('limits/needs'), '5']
     plain = run_plain(stage, argv)
     scene = namespace('mount -t tmpfs none /proc')
@@ -223,12 +224,12 @@ def closed_descriptors(stage):
 
 
 def all_descriptors_closed(stage):
-    """A program that closes everything goes on, and so do its children and what it execs."""
+    """A program that closes all descriptors continues, and so do its children and the programs it execs."""
     program = stage.program('limits/descriptors')
     argv = [program, 'close', program]
     plain = run_plain(stage, argv)
     must(plain.status == 0, 'plain status', plain.status)
-    # By hand what is exec'd makes a file of its own.
+    # By hand an exec'd program has a separate file.
     for how, want in (('launcher', 5 + 11), ('hand', 5)):
         report = checked(Run(stage, argv, how=how).wait(), plain, 60000)
         blocks, _ = report.sites('descriptors_leave')
@@ -321,13 +322,13 @@ def strict(stage):
     for how in ('launcher', 'hand'):
         run = Run(stage, argv, how=how, keep=True).wait()
         same_as_plain(run, plain)
-        # Nobody says goodbye under such a filter.
+        # Under such a filter the runtime cannot mark the file as ended.
         report = run.report if how == 'launcher' else run.reread()
         must(report.in_control and report.allocs > blocks, how, 'only', report.allocs, 'seen')
 
 
 def starved(stage):
-    """What is kept for handlers that come in the midst of the allocator ends: that is said, also with -q."""
+    """The reserve for handlers that interrupt the allocator is used up: that is reported, also with -q."""
     argv = [stage.program('limits/starved')]
     for options in ([], ['quiet']):
         run = Run(stage, argv, options=options).wait()
@@ -437,7 +438,7 @@ def core_dump(core_of, most_blocks):
 # ---- system calls that fail ----------------------------------------------------------------
 
 def failing_calls(how):
-    """Whichever system call of the runtime's fails, the program runs; what was lost is said."""
+    """If any system call of the runtime fails, the program runs; the losses are reported."""
     def check(stage):
         programs = [[stage.program('limits/needs'), '1']]
         if stage.full:
@@ -473,7 +474,7 @@ FEATURES = ('populate', 'wipeonfork', 'membarrier', 'find_object', 'noreplace', 
 
 
 def missing_features(stage):
-    """What the machine lacks is replaced, and said."""
+    """Missing features of the machine are replaced, and reported."""
     argv = [stage.program('limits/needs'), '1']
     plain = run_plain(stage, argv)
     for feature in FEATURES:
@@ -484,7 +485,7 @@ def missing_features(stage):
 
 
 def late_losses(stage):
-    """What is found missing after the image has its header is said, too."""
+    """A feature found missing after the image header was written is reported, too."""
     names = set()
     for n in range(1, 80):
         run = Run(stage, [stage.program('limits/needs'), '1'], env={'RTCHECK_TEST_FAIL': str(n)}).wait()
@@ -497,7 +498,7 @@ def late_losses(stage):
 
 
 def shape_of(run):
-    """What a run without losses has in common with another one."""
+    """The values that all runs without losses have in common."""
     if not os.path.exists(run.json_file):
         return None
     report = run.report

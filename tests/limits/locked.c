@@ -1,5 +1,5 @@
 /*
- * locked.c - locks all its memory, present and future, and says how much that is.
+ * locked.c - locks all its memory, present and future, and prints its amount.
  *
  *     locked
  */

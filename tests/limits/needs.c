@@ -1,10 +1,10 @@
 /*
- * needs.c - needs so much memory, and checks that it has it.
+ * needs.c - allocates an amount of memory, and checks its contents.
  *
  *     needs MIB
  *
- * Small blocks first, up to 48 MiB, every byte written; then large ones, of which the ends are.  Beside them
- * some memory is mapped.
+ * Small blocks first, up to 48 MiB, every byte written; then large ones, of which the first and last bytes
+ * are.  It also maps some memory.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /*
- * planted.c - a program with known mistakes, for machines that have no room to record them.
+ * planted.c - a program with known errors, for machines without the space to record them.
  *
- *     planted lost COUNT BYTES    loses blocks from one place, then makes the mistakes
- *     planted first COUNT BYTES   the mistakes come first
- *     planted spread COUNT BYTES  each block is lost from a place of its own, then the mistakes
+ *     planted lost COUNT BYTES    loses blocks from one site, then makes the errors
+ *     planted first COUNT BYTES   the errors come first
+ *     planted spread COUNT BYTES  each block is lost from a different site, then the errors
  *     planted clean COUNT BYTES   frees all it has allocated, and makes none
- *     planted forked COUNT BYTES  has COUNT blocks in use; a child makes the mistakes
+ *     planted forked COUNT BYTES  has COUNT blocks in use; a child makes the errors
  *
- * The mistakes: a double free, and a byte written past the end of a block.  Prints how much it got.
+ * The errors: a double free, and a byte written past the end of a block.  Prints how much it got.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void planted_double_free(void)
         return;
     free(sink);
     free(
-        other); /* in between: glibc, without its thread caches, does not notice, and ends as it should */
+        other); /* in between: glibc, without its thread caches, does not detect the double free */
     free(sink);
 }
 
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "lost") == 0 || strcmp(what, "spread") == 0)
         planted_errors();
     wipe();
-    /* Not by stdio: it would allocate, and glibc might notice the double free after all. */
+    /* Without stdio, which would allocate: then glibc might detect the double free. */
     const char *said = got == count ? "all\n" : got ? "some\n" : "none\n";
     return write(1, said, strlen(said)) > 0 ? STATUS : 1;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Little room for records: a report that lacks findings must not look like an all-clear.
+"""Little space for records: a report that lacks findings must not look like one without errors.
 
-A program with a planted double free, overflow and leak runs in small file systems and under resource
-limits.  Its output and its own status must be those that it has natively; the report has all planted findings, or
-it is marked as incomplete, and then the status is not the program's.
+A program with a planted double free, overflow and leak runs in small file systems and under resource limits.  Its
+output and its own status must be those that it has natively; the report has all planted findings, or it is marked
+as incomplete, and then the status is not the program's.
 """
 # rtc-test: limits_room ci 120
 # rtc-test: limits_room_full full 3600 --full
@@ -19,11 +19,11 @@ KIB, MIB = 1 << 10, 1 << 20
 SIZES = [64 * KIB << n for n in range(12)]
 ERROR_STATUS = 9
 LIMITS = {'file size': resource.RLIMIT_FSIZE, 'address space': resource.RLIMIT_AS, 'data': resource.RLIMIT_DATA}
-UNNOTICED = {'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'} # glibc ends a double free that it notices
+UNNOTICED = {'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'} # glibc aborts if it detects the double free
 ADMITS = 'incomplete:|not in control|not recorded|cannot make a run file|cannot start|no reporter|out of memory'
 # By hand and by the launcher, the loader prints that where the library's own data exceed the limit.
 UNLOADABLE = 'cannot be preloaded|error while loading shared libraries'
-RUNTIME_NEEDS = 16 * MIB # of private memory or address space; below it, the program may get less of its own
+RUNTIME_NEEDS = 16 * MIB # of private memory or address space; with less, the program may get less memory, too
 SETUP = 125
 ALL = ['double free', 'overflow', 'leak']
 PLANTED = {'clean': [], 'forked': ALL[:2]}
@@ -34,7 +34,7 @@ def size_text(size):
 
 
 def small_tmpfs(pool, size):
-    """A file system for run files in a namespace of its own; /dev/shm is the same one."""
+    """A file system for run files in a new namespace; /dev/shm is the same one."""
     needs_scene('unshare', '-Urm')
     script = 'set -e\nmount -t tmpfs -o size=%d none "$0"\nmount --bind "$0" /dev/shm\nexec "$@"' % size
     return ['unshare', '-Urm', 'sh', '-c', script, pool]
@@ -57,7 +57,7 @@ def run_in(stage, what, size, how, argv):
     if what == 'tmpfs' and how == 'launcher':
         env['RTCHECK_TEST_WITHOUT'] = 'memfd'
     more = {'wrap': scene, 'preexec_fn': before, 'files': False}
-    # The same in all modes; after the mistakes glibc would not live long.
+    # The same in all modes; with the errors first glibc would abort early.
     native = [argv[0], 'lost'] + argv[2:] if argv[1] == 'first' else argv
     plain = run_plain(stage, native, env=UNNOTICED, **more)
     run = Run(stage, argv, how=how, options=['error-exitcode=%d' % ERROR_STATUS], env=env, **more).wait()
@@ -76,7 +76,7 @@ def findings(text):
 
 
 def judge(plain, run, planted, size, is_file):
-    """What came of it, in a word; a Failure where the report promises too much."""
+    """A word for the result; a Failure if the report lacks a finding without being marked."""
     text = run.err.decode(errors='replace')
     found = findings(text)
     admits = re.search(ADMITS, text)
@@ -163,7 +163,7 @@ def child_without_room(stage):
 
 
 def leaks_not_known(stage):
-    """A leak check that could not take place: the status is not the program's, unless no leaks are asked for."""
+    """If the leak check fails the status is not the program's, unless no leak check is requested."""
     argv = [stage.program('leaks/ends'), 'no_descriptors', 'lost']
     for how, options, status in (('launcher', (), NOT_IN_CONTROL), ('launcher', ('allow-unchecked',), 0),
                                  ('launcher', ('leaks=no',), 0), ('hand', (), 0)):

@@ -2,13 +2,13 @@
  * small_stack.c - allocates on stacks that are just large enough for glibc's malloc, each above a
  * guard page.
  *
- *     small_stack coroutines BYTES   contexts of makecontext take turns
+ *     small_stack coroutines BYTES   contexts of makecontext run in turn
  *     small_stack handlers           a handler on an alternate stack of the kernel's own minimum and 1.5 KiB
  *     small_stack interrupting       the same at every instruction of the allocator
  *     small_stack jumping            the same, and it leaves the allocator by siglongjmp
  *     small_stack errors BYTES       wrong frees on such a context
  *     small_stack stopped            threads allocate while all of them are stopped by a signal, again and again, and
- *                                    may go on when each has said, in its handler, where its stack pointer is
+ *                                    continue when each has stored its stack pointer in its handler
  *
  * To be run with LD_BIND_NOW: the loader's lazy binding saves all vector registers on the stack.
  *
@@ -43,7 +43,7 @@ static void fail(const char *what, int line)
     exit(1);
 }
 
-/* The lowest of `bytes` bytes, right above a page that nobody may touch. */
+/* Return the lowest of `bytes` bytes, right above a page without access rights. */
 static char *small_stack(size_t bytes)
 {
     size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
@@ -198,8 +198,8 @@ static uintptr_t main_low;
 static unsigned elsewhere;
 
 /*
- * Stands in for a signal that may come at any instruction at which signals are not blocked: they
- * are where the thread is not on its own stack.
+ * In place of a signal that may come at any instruction at which signals are not blocked: they are
+ * blocked where the thread is on another stack.
  */
 static void handle_step(int signal, siginfo_t *info, void *context)
 {

@@ -2,8 +2,8 @@
 """Programs whose stacks are just large enough for glibc's malloc run with the runtime, too.
 
 needs            no function of the allocator needs more than LIMIT bytes of the caller's stack, in any state that
-                 stack_use can force; what is rare runs on the runtime's own stack (os/helper_stack.c)
-coroutines, handlers, interrupting, jumping, errors, stopped: what small_stack says of them
+                 stack_use can force; rare paths run on the runtime's own stack (os/helper_stack.c)
+coroutines, handlers, interrupting, jumping, errors, stopped: the output of small_stack
 
 LD_BIND_NOW is set: the loader's lazy binding needs more than any of these stacks has, with and without us.
 """

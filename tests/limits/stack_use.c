@@ -29,7 +29,7 @@
 #define NOINLINE __attribute__((noinline))
 #define PAINT 0xa5
 #define STACK_BYTES 65536u
-#define PAINTED 6144u /* of them, at the top: what needs more is said to need this */
+#define PAINTED 6144u /* of them, at the top: a larger use is counted as this */
 
 /* ---- the painted stack ----------------------------------------------------------------------- */
 
@@ -149,7 +149,7 @@ static size_t max(size_t a, size_t b)
 
 enum { WARM = 8, MANY = 6000 };
 
-/* The same call again and again: the stack is the cached one, but for the calls that are timed. */
+/* The same call repeated: the stack comes from the cache, except for the calls that are timed. */
 static size_t pairs(void (*take)(void *), void (*give)(void *), size_t n, int want_give)
 {
     size_t most = 0;
@@ -360,7 +360,7 @@ static void new_places(void)
 
 /* ---- frames without call frame information --------------------------------------------------- */
 
-/* As a compiler at run time makes them: a frame pointer, and nothing that says so. */
+/* As a JIT compiler emits them: a frame pointer, without call frame information. */
 void call_blind(void (*f)(void));
 __asm__(".text\n"
         ".globl call_blind\n"

@@ -1,6 +1,6 @@
 /*
- * strict.c - allocates where it has allocated before, under a filter that kills for any system call
- * but write and exit_group: taking a stack that is known must not ask the kernel for anything.
+ * strict.c - allocates from a site of an earlier allocation, under a filter that kills for any
+ * system call except write and exit_group: taking a known stack must make no system call.
  *
  *     strict COUNT      so many blocks
  */

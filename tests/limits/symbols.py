@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The runtime's dealings with the dynamic linker: nothing but libc, and every name on a list.
+"""The runtime's dynamic linking: nothing except libc, and every name on a list.
 
-The lists are reviewed, not generated: symbols-defined.txt (what programs get from us) and
-symbols-undefined.txt (what we ask of libc).  A name that is missing in the library is an error as
-much as one that is missing in the list.
+The lists are reviewed, not generated: symbols-defined.txt (names that the runtime defines) and
+symbols-undefined.txt (names that it needs from libc).  A name that is missing in the library is an error just
+like one that is missing in the list.
 """
 # rtc-test: limits_symbols ci 30
 import glob
@@ -74,8 +74,8 @@ def undefined(stage):
 
 
 BYTES = {'memcmp', 'memcpy', 'memset', '_GLOBAL_OFFSET_TABLE_'}
-# What single files ask of others beside that: to grow, to begin, behind a signal; and the helper stack,
-# for stacks that are walked or need a new rule.
+# Further symbols that single files need: to grow, to begin, in a signal handler; and the helper stack, for
+# stacks that are walked or need a new rule.
 MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed', 'os_limit', 'os_reserve',
                   'index_make', 'index_retire', 'index_bytes', 'helper_call'},
         'stack': {'getauxval', 'os_limit'},
@@ -93,7 +93,7 @@ def symbols_of(path):
 
 
 def path_of_a_stack(stage):
-    """What takes a stack needs nothing but its own room: no memory, no lock, no kernel."""
+    """The code that takes a stack is self-contained: no allocation, no lock, no system call."""
     found = 0
     for room, folder in (('unwind', 'src/unwind'), ('shadow', 'shadow')):
         objects = glob.glob('%s/CMakeFiles/%s.dir/%s/*.o' % (BUILD, room, folder))
@@ -108,8 +108,8 @@ def path_of_a_stack(stage):
 
 
 def versions(stage):
-    """No libc newer than 2.34 is asked for, and we define no version: a named one would hide our
-    names from references that carry libc's."""
+    """No libc newer than 2.34 is needed, and the runtime defines no symbol versions: a named one would hide
+    its names from references with libc's versions."""
     text = readelf(stage, '-V')
     must('.gnu.version_d' not in text, 'the library defines versions')
     highest = max((tuple(int(x) for x in v.split('.')) for v in

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Under valgrind the runtime works as it does anywhere, and no option has to allow it.
+"""Under valgrind the runtime works as usual, without any option.
 
-A tool that leaves malloc alone (none, callgrind, cachegrind, lackey) runs the runtime as a part of
-the program: everything is recorded.  One that brings a malloc of its own (memcheck, helgrind, drd,
-massif, dhat) is a program with an allocator of its own, found out as always, by calling malloc:
-not in control, which is said and is status 120.  Neither the program nor the tool is harmed in
-either case, so there is nothing to choose.  --full: all of them, instead of two of each kind.
+A tool that leaves malloc alone (none, callgrind, cachegrind, lackey) runs the runtime as a part of the
+program: everything is recorded.  A tool with its own malloc (memcheck, helgrind, drd, massif, dhat) looks
+like a program with its own allocator, which is detected as always, by calling malloc: not in control, which
+is reported and is status 120.  Neither the program nor the tool is harmed in either case, so no option is
+needed.  --full: all tools, instead of two of each kind.
 """
 # rtc-test: limits_valgrind ci 240
 # rtc-test: limits_valgrind_full full 300 --full
@@ -69,8 +69,9 @@ def workloads(stage):
 
 
 def signals(stage):
-    """A signal whose default is the end, or the one that stops threads, finds the main thread where its stack has
-    never been deeper: valgrind delivers it, the program ends as it would, and its leaks are known."""
+    """A signal whose default action is to terminate, or the one that stops threads, arrives while the main
+    thread's stack is deeper than ever before: valgrind delivers it, the program ends as usual, and its leaks are
+    found."""
     for how in ('11', '6', '15', 'exit'):
         argv = [stage.program('limits/deep'), how]
         plain = run_plain(stage, argv)
@@ -92,7 +93,7 @@ def launched(stage):
 
 
 def without_features(stage):
-    """What an older valgrind does not pass on to the kernel."""
+    """Features of the kernel that an older valgrind does not pass on."""
     for feature in ('populate', 'wipeonfork', 'membarrier', 'find_object', 'dontdump', 'noreplace'):
         got = run(stage, 'none', 'hand', LOADS[-1], env={'RTCHECK_TEST_WITHOUT': feature})
         must(got.status == 0 and got.report.in_control, feature, 'status', got.status, got.log)

@@ -161,7 +161,7 @@ EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
     return *out ? 0 : ENOMEM;
 }
 
-/* glibc has no other name for it; programs whose malloc is another's (redis) would get that one's. */
+/* glibc has no other name for it; in programs with their own malloc (redis) it would be theirs. */
 EXPORT size_t malloc_usable_size(void *p);
 EXPORT size_t malloc_usable_size(void *p)
 {

@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: what they say when something does not hold.
+# Sourced by the scripts beside it: they print what does not hold.
 # shellcheck shell=bash
 
 failed=0 # their exit status

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # rtc-test: project/law ci 120
-"""The laws of the architecture, tried on the compiler with the flags that each room is built with.
+"""The rules of the architecture, tried with the compiler and the flags of each room.
 
-A room can include its own headers and the doors of the rooms below it, and no other header of the
-project; nothing is smuggled past the include path; what the runtime must not use is not included, and its
-variables are nobody else's; nothing lies at the top of the tree that the architecture does not name there.
+A room can include its own headers and the interfaces of the rooms below it, and no other header of the
+project; no include uses a path around its room; headers that the runtime must not use are not included, and
+its variables are hidden; the top of the tree has only the entries that the architecture names.
 """
 import json
 import os
@@ -18,8 +18,8 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 
-# Who may see whom.  Stated here once more, on purpose: CMakeLists.txt is what is tested.
-# Rooms of one floor (HEAP, CORE) see each other.
+# The rooms that each room may include.  Repeated here on purpose: CMakeLists.txt is tested.  Rooms of one
+# floor (HEAP, CORE) include each other.
 HEAP = ["src/heap", "src/runfile", "src/fork"]
 CORE = ["src/track", "src/maps", "src/sync", "src/init"]
 FLOORS = ["src/base", "src/os"] + HEAP + ["src/unwind"] + CORE
@@ -57,7 +57,7 @@ SEES = {
 }
 TOP = set("src include shadow report tests tools CMakeLists.txt LICENSE README.md ARCHITECTURE.md".split())
 RUNTIME = ["shadow"] + [room for room in SEES if room.startswith("src")]
-# A variable that is declared for others to see; what compilers make visible is looked up wherever it is used.
+# A variable declared for other files; with default visibility every access would be a lookup in the GOT.
 SHOWN = re.compile(r"^extern (?!HIDDEN)[^(\n]*[;{]", re.MULTILINE)
 SCRATCH = tempfile.TemporaryDirectory()
 TRY = pathlib.Path(SCRATCH.name, "try.c")
@@ -110,11 +110,11 @@ def check_sight(commands):
             wrong.extend(f"{room} finds {h} of {other}" for h in names if h in found - visible)
             wrong.extend(f"{room} does not find {h} of {other}" for h in names if h in visible - found)
         wrong.extend(f"{room} sees {seen}, and not all that this sees" for seen in sees if set(SEES[seen]) - set(sees) - {room})
-        for header in everything[room]:  # where it lives: who sees it sees all that it can include
+        for header in everything[room]:  # a room that includes a header finds all headers that this one includes
             if not header.endswith("_priv.h"):
                 check_compiles(commands[room], room, header, True)
         hidden = sorted({h for names in everything.values() for h in names} - visible)
-        for header in hidden[:1]:  # of the others on_path has said that they are not found
+        for header in hidden[:1]:  # on_path has reported that the others are not found
             check_compiles(commands[room], room, header, False)
 
 
@@ -135,7 +135,7 @@ def check_files():
 
 
 def check_rooms():
-    """A folder with sources that the table does not know would be under no law."""
+    """A folder with sources that is missing in the table would not be checked."""
     for top in ("shadow", "src", "report", "tools"):
         for path in (SOURCE / top).rglob("*.[ch]"):
             room = str(path.parent.relative_to(SOURCE))
@@ -144,7 +144,7 @@ def check_rooms():
 
 
 def check_top():
-    """The tree is the table of contents: git, where it is there, says what of it is ours."""
+    """The top of the tree is its table of contents; git, if present, lists the tracked entries."""
     listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "-C", SOURCE, "ls-files"],
                             capture_output=True, text=True, check=False)
     for name in sorted({line.split("/")[0] for line in listed.stdout.splitlines()} - TOP):

@@ -1,6 +1,6 @@
 /*
  * scribble.c - preloaded by tests/launch with RTC_VARY_SCRIBBLE=1: before main runs, the stack below its frame holds
- * words that are no zeros.  What a test reads without having written it is then wrong in every run.
+ * non-zero words.  A test that reads words without having written them then fails in every run.
  */
 /* rtc-build: shared */
 #include <stdint.h>

@@ -1,13 +1,13 @@
 """
-What is lost at the end of a program, by stack: as rtcheck says it, and as memcheck does.
+Leaks at the end of a program, by stack: from rtcheck, and from memcheck.
 
-A stack is told by its innermost frames below the allocator, each "module:function", "?" where the
-module has no symbol there; equal ones in a row are counted, "libx.so.1:?*3".  Both tools find the
-same symbols, but may take different names of one address: the first by the alphabet is taken.
-What is outside of main and of a thread's first function, and versions of symbols, are left out.
+A stack is represented by its innermost frames below the allocator, each "module:function", "?" if the module
+has no symbol there; equal ones in a row are counted, "libx.so.1:?*3".  Both tools find the same symbols, but
+may use different names of one address: the alphabetically first is used.  Frames outside of main and of a
+thread's first function, and versions of symbols, are left out.
 
-Memcheck does not tell of forked children that go on without exec: it would repeat what they have
-from their parent.  Both count what only another lost block leads to.
+Memcheck does not report forked children that continue without exec: it would repeat their parent's leaks.
+Both tools count indirectly lost blocks.
 """
 import functools
 import glob
@@ -22,7 +22,7 @@ FRAMES = 6
 OUTSIDE = {"__libc_start_call_main", "__libc_start_main", "call_init", "start_thread"}
 OURS, THEIRS = {"definite", "indirect"}, {"Leak_DefinitelyLost", "Leak_IndirectlyLost"}
 
-# It looks at the end as we do: libc's memory is not freed first, and nothing is suppressed.
+# Memcheck checks at the same moment as rtcheck: libc's memory is not freed first, and nothing is suppressed.
 OPTIONS = ["-q", "--leak-check=full", "--show-leak-kinds=all", "--leak-resolution=high",
            "--num-callers=64", "--error-limit=no", "--default-suppressions=no", "--read-inline-info=no",
            "--demangle=no", "--show-below-main=yes", "--keep-debuginfo=yes", "--run-libc-freeres=no",
@@ -34,7 +34,7 @@ OPTIONS = ["-q", "--leak-check=full", "--show-leak-kinds=all", "--leak-resolutio
 
 @functools.lru_cache(None)
 def names_of(module):
-    """Of each symbol's name, the one that is taken of all that its address has."""
+    """Each symbol's name -> the name that represents its address."""
     at = {}
     for table in ["-D"], []:
         listed = subprocess.run(["/usr/bin/nm", *table, "--defined-only", module],
@@ -56,7 +56,7 @@ def frame_name(module, function):
 
 
 def is_allocator(frame):
-    """Of a tool, or an operator new that a program has brought with it."""
+    """An allocator of a tool, or an operator new of the program."""
     module, _, function = frame.partition(":")
     return module.startswith(("vgpreload_", "librtcheck")) or function.startswith(("_Znw", "_Zna"))
 
@@ -78,7 +78,7 @@ def stack_name(frames):
 # ---- what was lost: bytes by stack ----------------------------------------------------------
 
 def lost_by_us(report):
-    """Of all processes."""
+    """Leaks of all processes."""
     modules = {m["id"]: m["path"] for m in report["modules"]}
     frames = {f["id"]: frame_name(modules.get(f.get("module")), f.get("system_name"))
               for f in report["frames"]}
@@ -91,7 +91,7 @@ def lost_by_us(report):
 
 
 def direct_bytes(what):
-    """The bytes of the record itself; in the number are those that it leads to, too."""
+    """The bytes of the record itself; the leaked bytes include the indirectly lost ones."""
     direct = re.search(r"\(([\d,]+) direct,", what.findtext("text"))
     return int(direct[1].replace(",", "") if direct else what.findtext("leakedbytes"))
 

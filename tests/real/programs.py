@@ -32,7 +32,7 @@ def read_rows(table="programs.tsv"):
 
 
 def wanted_status(row):
-    """How the plain run must end, as Popen.returncode says it."""
+    """The expected end of the plain run, as Popen.returncode."""
     for flag in row.flags:
         kind, _, number = flag.partition("=")
         if kind in ("status", "signal"):
@@ -97,7 +97,7 @@ def no_core():
 
 
 class Run:
-    """One start of a row's command, in a session of its own so that all of it can be ended."""
+    """One start of a row's command, in a new session so that all of it can be ended."""
 
     def __init__(self, place, words, timeout_s):
         place.fresh()
@@ -126,7 +126,7 @@ class Run:
             pass
 
     def serve(self, client):
-        """Waits until the server accepts, lets the client ask, tells the server to end."""
+        """Wait until the server accepts, run the client, terminate the server."""
         path = os.path.join(self.place.scratch, "s.sock")
         while self.process.poll() is None and time.monotonic() - self.start < self.timeout_s:
             if accepts(path):
@@ -138,7 +138,7 @@ class Run:
             time.sleep(0.002)
 
     def texts(self, row):
-        """What is compared, through the row's filter."""
+        """The texts to compare, through the row's filter."""
         found = {}
         for what in row.compare:
             kind, _, name = what.partition(":")

@@ -1,13 +1,13 @@
 /*
  * rtc-build: shared
  *
- * sandbox.c - a program that enters a seccomp filter after its start, without knowing of it.
+ * sandbox.c - makes a program enter a seccomp filter after its start.
  *
  * Preloaded behind the runtime.  It wraps __libc_start_main, not a constructor: the order of
- * constructors of two preloaded libraries is the loader's business, and this must come after all.
- * RTC_TEST_SANDBOX=N,N,... lists the system calls that the program makes by itself; to them come
- * the few that the runtime may make at any time.  Everything else kills the process.  Without
- * the variable it only leaves a mark for strace to be read from: where the start was over.
+ * constructors of two preloaded libraries is not defined, and the filter must come last.
+ * RTC_TEST_SANDBOX=N,N,... lists the system calls that the program makes without the runtime; the
+ * few that the runtime may make at any time are added.  Everything else kills the process.  Without
+ * the variable it only leaves a mark in the output of strace: the end of the start.
  */
 #include <dlfcn.h>
 #include <linux/audit.h>
@@ -27,7 +27,7 @@ static const int runtime_calls[] = {
     SYS_getpid, SYS_clock_gettime, SYS_sched_yield, SYS_exit_group,
 };
 
-/* What the kernel makes of a signal or an interruption: strace of a quiet run does not show them. */
+/* System calls of signal returns and interruptions: strace of a quiet run does not show them. */
 static const int kernel_calls[] = {SYS_rt_sigreturn, SYS_restart_syscall, SYS_exit};
 
 static struct sock_filter filter[2 * CALLS_MAX + 8];

@@ -1,5 +1,5 @@
 /*
- * mpi_swap.c - two ranks give each other buffers of a MiB that are new each time, and look at every word.
+ * mpi_swap.c - two ranks exchange newly allocated buffers of a MiB each time, and check every word.
  *
  *     mpirun -np 2 mpi_swap ROUNDS
  */
@@ -12,7 +12,7 @@
 
 #define WORDS (1u << 17)
 
-static volatile unsigned long gone; /* ranges that were told to be unmapped */
+static volatile unsigned long gone; /* unmapped ranges, by events */
 
 static void count(unsigned type, union rtc_event *e, void *arg)
 {
