@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `rtcheck report --json` writes of run files made for it, by the schema and in detail."""
+"""The output of `rtcheck report --json` for generated run files, by the schema and in detail."""
 # rtc-test: report/json_report ci 60
 import json
 import os

@@ -1,4 +1,4 @@
-"""For tests of what rtcheck says of run files: files made by make_run, what rtcheck is asked, and what is refused."""
+"""For tests of rtcheck's output on run files: files made by make_run, queries, and refusals."""
 import json
 import os
 import pathlib

@@ -1,13 +1,13 @@
 /*
- * make_run.c - writes a run file with something of everything in it: make_run PATH [WORD...]
+ * make_run.c - writes a run file with records of every kind: make_run PATH [WORD...]
  *
- *   version=N  of that major version        pid=N      of the root (else nobody's)
- *   hand       made by hand                 open       the root did not say goodbye
+ *   version=N  of that major version        pid=N      of the root (else unused)
+ *   hand       made by hand                 open       the root has not ended
  *   start=N    seconds later                child=N    pid of the forked child, still open
  *   damaged    in its second area           options=TEXT
  *   clean      without errors               limit=N    errors that were not recorded
- *   leaks      of each class, and a witness of each kind; the child was asked in vain
- *   odd        the root's damage lies before its block, and its first free was at a place of its own
+ *   leaks      of each class, and a witness of each kind; the child was not checked
+ *   odd        the root's damage lies before its block, and its first free was at another site
  *
  * The files in tests/files were made by it, so nothing here may depend on the machine.
  */
@@ -119,7 +119,7 @@ static uint32_t add_root(struct build *b)
     return area;
 }
 
-/* Forked: one block of its own, from a place that only the parent's depot knows. */
+/* Forked: a block in the child, from a site that only the parent's depot contains. */
 static uint32_t add_child(struct build *b)
 {
     uint32_t area = build_image(b, 2, 1, NOBODYS_PID + 1, IMAGE_FORK);
@@ -136,7 +136,7 @@ static uint32_t add_child(struct build *b)
     return area;
 }
 
-/* Forked, then gone on by exec: two images of one process. */
+/* Forked, then exec'd: two images of one process. */
 static void add_successor(struct build *b)
 {
     uint32_t old = build_image(b, 3, 1, NOBODYS_PID + 2, IMAGE_FORK), new;
@@ -225,7 +225,7 @@ static void add_leaks(const struct build *b, uint32_t root, uint32_t child)
     build_image_header(b, child)->leak_check = LEAKS_BUSY;
 }
 
-/* The root has made marks, and a check that nobody has told: found by it was one block. */
+/* The root has made marks, and a check that was not reported, with one block found. */
 static void add_check(const struct build *b, uint32_t root)
 {
     struct segment *checks =
@@ -242,7 +242,7 @@ static void add_check(const struct build *b, uint32_t root)
     build_root(roots, ROOT_STACK, 0x560000001000, 0x1000);
 }
 
-/* As if nobody had done anything wrong. */
+/* Remove all errors. */
 static void make_clean(const struct build *b, uint32_t area)
 {
     errors_of(b, area)->count = 0;

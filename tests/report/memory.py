@@ -12,7 +12,7 @@ from harness import Run, clean_environment, main, must
 
 
 def report_of(stage, path, *options):
-    """What it used: itself and the processes that it started, the largest of them."""
+    """Memory and CPU time of rtcheck and the processes that it started; for memory, of the largest one."""
     process = subprocess.Popen([stage.rtcheck, 'report', *options, path], env=clean_environment(),
                                stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Variables of a program while it runs (rtcheck stat): after each step what the step must have changed, and no more."""
+"""Variables of a program while it runs (rtcheck stat): each step must change exactly its own variables."""
 # rtc-test: report/stat ci 60
 import json
 import os
@@ -34,7 +34,7 @@ class Program(Stepped):
         self.pid = self.process.pid if how == 'hand' else self.child()
 
     def child(self):
-        """The launcher's child whose program it is: not its keeper."""
+        """The launcher's child that is the program, not the keeper."""
         found = subprocess.run(['pgrep', '-P', str(self.process.pid), '-x', 'steps'], capture_output=True, text=True)
         must(len(found.stdout.split()) == 1, 'children', found.stdout)
         return int(found.stdout)
@@ -51,7 +51,7 @@ class Program(Stepped):
         return rows
 
     def watched(self, *words):
-        """Who looks until it ends."""
+        """A stat process that runs until the program ends."""
         return subprocess.Popen([self.stage.rtcheck, 'stat', *words, str(self.pid)], stdout=subprocess.PIPE, text=True)
 
     def look(self):
@@ -120,7 +120,7 @@ def as_the_program_has_it(how):
 
 
 def incomplete(stage):
-    """Of a process whose file is full some is missing, and its rows say so."""
+    """If a process's file is full some records are missing, and its rows show that."""
     code = 'import sys; x = [bytes(513) for _ in range(%d)]; print("done", flush=True); sys.stdin.read()'
     for blocks in 1000, 300000:
         env = {**clean_environment(), 'LD_PRELOAD': stage.library, 'RTCHECK_POOL_DIR': stage.room(), 'RTCHECK_OPTIONS': 'quiet'}
@@ -136,7 +136,7 @@ def incomplete(stage):
 
 
 def child(stage):
-    """A forked child has a row of its own, and begins with what it inherited."""
+    """A forked child has a separate row, which begins with the inherited values."""
     p = Program(stage)
     p.step('a')
     p.step('c')
@@ -158,7 +158,8 @@ def child(stage):
 
 
 def by_exec(stage):
-    """Who comes by exec comes from it too, in whatever way, when it is asked first and when those between have gone."""
+    """A process after exec has the same number, by any way of exec, also if it is queried first or those between have
+    ended."""
     p = Program(stage)
     p.step('s')
     rows = p.stat(str(p.pid))
@@ -204,7 +205,7 @@ def killed(stage):
 
 
 def gone(stage):
-    """Who was taken out of the file between two looks was running at the first: how it ended is not told."""
+    """A process whose image is removed from the file between two rows was running at the first: its end is unknown."""
     p = Program(stage)
     p.step('a')
     p.step('c')
@@ -235,7 +236,7 @@ def execs(stage):
 
 
 def execs_away(stage):
-    """What exec makes of it may be no image: then it has ended by exec, however long that runs."""
+    """After exec of a program that is not checked, the image has ended by exec, even if that program runs on."""
     p = Program(stage)
     p.step('a')
     watching = p.watched('--json', '-I', '50')
@@ -250,7 +251,7 @@ def execs_away(stage):
 
 
 def taken(stage):
-    """Of a run that is over: who has no row is counted."""
+    """For a run that is over: ended images without a row are counted."""
     run = Run(stage, ['bash', '-c', 'for i in 1 2 3 4 5 6 7 8; do /bin/true; done'], keep=True).wait()
     rows, status, err = stat(stage, run.pool_file())
     processes = {row['pid'] for row in rows}
@@ -279,7 +280,7 @@ def words(stage):
 
 
 def headless(stage):
-    """Of a process whose first thread has ended the system has no maps; it runs, and so it has a row."""
+    """The kernel shows no maps of a process whose first thread has ended; it runs, and so it has a row."""
     p = Program(stage)
     p.step('z')
     wait_until(lambda: not read_text('/proc/%d/maps' % p.pid), 30, 'the end of the first thread')
@@ -291,7 +292,8 @@ def headless(stage):
 
 
 def moments(stage):
-    """What is of one moment holds together: two threads have a block each, or not; else it is no less than what was."""
+    """Values of one moment are consistent: two threads have a block each, or not; otherwise they are not below earlier
+    ones."""
     p = Program(stage)
     p.step('p')
     rows = stat(stage, '-I', '1', '-n', '300', str(p.pid))[0]

@@ -1,5 +1,5 @@
 /*
- * steps.c - a program that does one thing for each letter on its standard input, and says "done".
+ * steps.c - a program that does one thing for each letter on its standard input, and prints "done".
  *
  * rtc-build: -pthread
  *
@@ -8,14 +8,14 @@
  *   t  starts two threads that allocate once   m  maps 1 MiB
  *   d  frees a block twice                     c  forks a child that frees 10 inherited blocks
  *   w  waits for the end of a child
- *   z  goes on in a second thread, and ends the first one
+ *   z  starts a second thread that continues, and ends the first one
  *   p  starts two threads that allocate and free a block, a thousand times and then a little later again
  *   e  starts a thread that allocates, and waits for its end
- *   x  becomes itself again by exec
- *   y  becomes static.c, which is beside it, by exec
- *   s  starts five children that become itself, each in another way, and wait
- *   v  says all variables that it has of itself, by rtcheck/profile.h
- *   o  asks for more memory than there is, and resizes a block
+ *   x  executes itself again
+ *   y  executes static.c, which is beside it
+ *   s  starts five children that execute it, each in another way, and wait
+ *   v  prints all its variables, by rtcheck/profile.h
+ *   o  allocates more memory than there is, and resizes a block
  * At the end of the input it frees 5 blocks and ends with 3.
  */
 #include <fcntl.h>
@@ -173,7 +173,7 @@ static void start_by_exec(void)
         (void)!read(steps[0], &byte, 1);
 }
 
-/* What a child of start_by_exec is. */
+/* The main function of a child of start_by_exec. */
 static int be_waiter(char **argv)
 {
     char byte;

@@ -25,7 +25,7 @@ PROGRAMS = SOURCE + '/tests/report/programs/'
 # ---- programs ------------------------------------------------------------------------------
 
 def lines_of(source):
-    """{name: number} of the lines that are asked for."""
+    """{name: number} of the lines with the comment LINE."""
     with open(PROGRAMS + source) as f:
         found = ((re.search(r'LINE (\w+)', line), n) for n, line in enumerate(f, 1))
         return {m[1]: n for m, n in found if m}
@@ -38,7 +38,7 @@ def build(stage, source, compiler, *flags):
 
 
 def plain_name(name):
-    """Without what a compiler says of its own copy of a function."""
+    """Without a compiler's suffix for its copies of a function."""
     return name and re.sub(r' \[clone .*', '', name)
 
 
@@ -156,7 +156,7 @@ def is_named(stage, program, arguments, names, how, **more):
 
 
 def relative_library(stage):
-    """The absolute path is recorded, whatever the directory is when the library first allocates."""
+    """The absolute path is recorded, for any working directory when the library first allocates."""
     library, program = lines_of('library.c'), lines_of('relative.c')
     names = [('from_library', library['from_library']), ('call', program['call'])]
     program = build(stage, 'relative.c', 'gcc')
@@ -173,7 +173,7 @@ def relative_library(stage):
 
 
 def unlinked_library(stage):
-    """Where the file is gone its own frames have no names; those of its callers keep theirs."""
+    """If the file was removed its own frames have no names; those of its callers keep theirs."""
     program = build(stage, 'relative.c', 'gcc')
     call = lines_of('relative.c')['call']
     for how in ('launcher', 'hand'):
@@ -194,7 +194,7 @@ def free_port():
 
 
 class Server:
-    """A debuginfod of our own, which has looked at all files of a folder."""
+    """A local debuginfod that has indexed all files of a folder."""
 
     def __init__(self, stage, folder):
         self.url = 'http://127.0.0.1:%d' % free_port()
@@ -240,7 +240,7 @@ def server(stage):
 
 
 def dead_server(stage):
-    """One that takes calls and says nothing keeps us waiting twice, not once for each file."""
+    """A server that accepts and does not answer causes two time-outs, not one for each file."""
     if not stage.full:
         return
     with socket.socket() as silent:
@@ -255,10 +255,10 @@ def dead_server(stage):
     return '%.1f s' % took
 
 
-# ---- somebody waits ---------------------------------------------------------------------------------
+# ---- progress on a terminal -------------------------------------------------------------------------
 
 def on_terminal(argv, env):
-    """What comes out where standard error is a terminal."""
+    """The output if standard error is a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=theirs)
@@ -267,7 +267,7 @@ def on_terminal(argv, env):
     try:
         while True:
             said += os.read(ours, 65536)
-    except OSError:  # nobody has it open any more
+    except OSError:  # the other end is closed
         pass
     os.close(ours)
     must(process.wait() == 0, 'status', process.returncode, said)
@@ -275,7 +275,7 @@ def on_terminal(argv, env):
 
 
 def progress(stage):
-    """A server that says nothing for two seconds makes for something to wait for."""
+    """A server that does not answer for two seconds causes a wait that is shown."""
     path = build(stage, 'inlined.c', 'gcc')
     os.remove(split(path))
     with socket.socket() as silent:
@@ -345,7 +345,7 @@ def variables(stage):
 
 
 def variables_apart(stage):
-    """What is not in the program is in the file beside it, or else there are the symbols."""
+    """Variables missing in the program come from the separate debug file, or else from the symbols."""
     path = build(stage, 'variables.cc', 'gcc')
     at = symbols_of(path)['store::count']
     apart = os.path.dirname(path) + '/apart.dbg'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""validate_json.py FILE...: are these reports what report/formats/report.schema.json and json.md say?
+"""validate_json.py FILE...: are these reports valid by report/formats/report.schema.json and json.md?
 
 Beyond the schema: ids lead somewhere, numbers add up.  Importable: complaints(report) -> list.
 """

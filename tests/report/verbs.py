@@ -80,7 +80,7 @@ def how_much_is_told():
 
 @check
 def same_every_time():
-    """Nothing in a deterministic text is of one run only."""
+    """A deterministic text contains no value of a single run."""
     first = rtcheck("report", "--deterministic", make("one.pool")).stdout
     other = rtcheck("report", "--deterministic", make("two.pool", "pid=1999999999", "start=77")).stdout
     must(first == other, first, other)
@@ -276,7 +276,7 @@ def places(**more):
 
 
 def told(done):
-    """The file that was reported and the others of ours that were listed: /tmp is everybody's."""
+    """The reported file, and those listed files that belong to this test: other files in /tmp do not."""
     must(done.returncode == 0, done.stderr)
     lines = done.stdout.splitlines()
     others = [line.split()[-1] for line in lines[1:] if "also there" in line]
@@ -374,7 +374,7 @@ def end_with_options():
 
 @check
 def end_while_others_run():
-    """The file stays, and is told of; the last one's reporter takes it away."""
+    """The file stays, and is named; the last process's reporter removes it."""
     path = make("end.pool", "hand", f"child={os.getpid()}")
     done = rtcheck("report", "--end", path)
     must("still running" in done.stderr and done.stderr.endswith(f"; run file: {path}\n"), done.stderr)
@@ -385,7 +385,7 @@ def end_while_others_run():
 
 @check
 def end_of_what_cannot_be_told():
-    """Whatever goes wrong, the process is not kept waiting; files that are no runs stay as they are."""
+    """After any error the process is not kept waiting; files that are not run files stay unchanged."""
     path = make("end.pool", "hand", "options=log_file=/no/such/place")
     done = rtcheck("report", "--end", path)
     must(done.returncode == 125 and "/no/such/place" in done.stderr, done.stderr)

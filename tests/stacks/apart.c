@@ -1,5 +1,5 @@
 /*
- * A program whose segments lie far from each other: libc knows each as an object of its own.
+ * A program whose segments lie far apart: libc lists each as a separate object.
  *
  * rtc-build: -g -fomit-frame-pointer -Wl,-z,max-page-size=0x200000 -Wl,--build-id
  */

@@ -1,6 +1,6 @@
 /*
- * A library that is closed before its blocks are looked at.  closed_two.c is the same but for its
- * names and the size of its frames, so that its return addresses are these.
+ * A library that is closed before its blocks are reported. closed_two.c is the same except for its
+ * names and the size of its frames, so that both have the same return addresses.
  *
  * rtc-build: shared -g -fomit-frame-pointer -Wl,--build-id
  */

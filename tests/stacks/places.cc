@@ -1,7 +1,7 @@
 /*
- * Allocates in many places, a block of its own size in each: stacks.py knows which function calls
- * which.  Without frame pointers, through libc and the C++ library, and from libraries that come
- * and go, also in a forked child.
+ * Allocates at many sites, a block of a different size at each: stacks.py has the expected
+ * callers.  Without frame pointers, through libc and the C++ library, and from libraries that are
+ * loaded and unloaded, also in a forked child.
  *
  *     places LIBRARY ANOTHER
  *

@@ -39,7 +39,7 @@ static NOINLINE void far_frame(void)
     free(malloc(10));
 }
 
-/* Something like what a program has on its stack, and worse. */
+/* A word as found on a program's stack, or an invalid one. */
 static uintptr_t word(uintptr_t stack)
 {
     static const char text[8] = "overflow";

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whose stack a block has: module, build-id and offset of every frame, named by elfutils.
+"""The stack of each block: module, build-id and offset of every frame, named by elfutils.
 
-The programs beside this give each place a block of its own size.  What `rtcheck dump` says of it is
-put into words by eu-addr2line - from the file with the build-id that was recorded, at the offset -
-and has to be the calls that the source has, from the allocation to the start of the program.
+The programs in this folder allocate a block of a different size at each site.  The stacks in `rtcheck dump`
+are translated to names by eu-addr2line - from the file with the recorded build-id, at the offset - and must
+be the calls in the source, from the allocation to the start of the program.
 """
 # rtc-test: stacks ci 60
 # rtc-test: stacks_full full 600 --full
@@ -24,7 +24,7 @@ CPP = r'(libstdc\+\+\.so\.6:\S+ )+'
 START = 'places:main ' + LIBC + 'places:_start $'
 LIBRARY = 'places:call_keeper places:in_libraries ' + START
 
-# By size: the stacks of those who allocated it and, if it was freed, of those who freed it.
+# By size: the stacks of the allocations and, if freed, of the frees.
 PLACES = {
     1001: ['places:compare_of_qsort ' + LIBC + 'places:in_qsort ' + START],
     1002: ['places:compare_of_search ' + LIBC + 'places:in_search ' + START],
@@ -47,7 +47,7 @@ PLACES = {
 }
 
 
-# ---- what a dump says ----------------------------------------------------------------------
+# ---- the dump ------------------------------------------------------------------------------
 
 class Image:
     """One process image: its own stacks, modules and blocks, and its parent's behind them."""
@@ -129,7 +129,7 @@ def build_id_of(path):
 
 
 class Names:
-    """What eu-addr2line calls places, asked once for all of a file."""
+    """The names of eu-addr2line for frames, looked up once for each file."""
 
     def __init__(self):
         self.known = {}
@@ -204,14 +204,14 @@ def apart(stage):
 
 
 def unseen(stage):
-    """A child that nobody announced begins its stacks anew."""
+    """A child by a raw clone starts with empty stack caches."""
     images = dump_of(stage, [stage.program('stacks/unseen')])
     return compare(images, {size: ['unseen:keeps unseen:main ' + LIBC + 'unseen:_start $']
                             for size in (4101, 4102, 4103)})
 
 
 def loads(stage):
-    """What was loaded and unloaded when: one, two in its place, one again; then a child."""
+    """Times of loading and unloading: one, two in its place, one again; then a child."""
     images = places_of(stage)
     modules = [{m.name: m for m in images[i].modules.values()} for i in (1, 2)]
     one, two = (modules[0]['closed_%s.so' % n] for n in ('one', 'two'))
@@ -231,7 +231,7 @@ def loads(stage):
 
 
 def reload(stage):
-    """What is kept of a library that is closed is taken up again, not made anew each time."""
+    """The records of a closed library are reused when it is loaded again."""
     kept = []
     for times in (20, 220):
         run = Run(stage, [stage.program('stacks/reload'), str(times), HERE + 'closed_one.so',
@@ -246,7 +246,7 @@ def reload(stage):
 
 
 def smash(stage):
-    """A stack that is overwritten may be told wrong, but nothing is read that is not there."""
+    """The reported stack may be wrong after an overwrite, but no unmapped memory is read."""
     argv = [stage.program('stacks/smash'), str(stage.sample(10000, 1000000))]
     plain = run_plain(stage, argv)
     must(plain.status == 0, 'plain status', plain.status)

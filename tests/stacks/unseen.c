@@ -1,6 +1,6 @@
 /*
- * A child by a raw clone, which nobody announces, allocates where its parent has: what the parent's
- * thread remembers of that stack is worth nothing in the child.
+ * A child by a raw clone, which the runtime does not intercept, allocates at the same site as its
+ * parent: the stack cache of the parent's thread is invalid in the child.
  *
  * rtc-build: -g -Wl,--build-id
  */

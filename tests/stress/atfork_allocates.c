@@ -4,7 +4,7 @@
  * rtc-build: shared
  *
  * Preloaded behind the runtime, so that its constructor runs, and registers, before the runtime's:
- * its prepare handler comes after the runtime's, the two others before.
+ * its prepare handler runs after the runtime's, the two others before.
  */
 #include <pthread.h>
 #include <stdlib.h>

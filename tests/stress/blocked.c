@@ -1,10 +1,10 @@
 /*
- * blocked.c - ends of a program whose threads wait in system calls: a call that returns ends it otherwise.
+ * blocked.c - ends of a program whose threads wait in system calls: if a call returns, the end differs.
  *
  *     blocked SEED FIRST COUNT [programs]
  *
- * Makes the ends FIRST.. that SEED gives, each in a child, or in a program of its own.  Prints those whose
- * status is another than wanted, and at last how many there were.
+ * Makes the ends FIRST.. that SEED gives, each in a child, or in a separate program.  Prints those whose
+ * status differs from the expected one, and at last their number.
  */
 /* rtc-build: -pthread */
 #include <errno.h>
@@ -349,7 +349,7 @@ static void tell(uint32_t seed, uint32_t number, int status)
     puts("");
 }
 
-/* The end of the child, or of a program of its own. */
+/* The end of the child, or of a separate program. */
 static void begin(uint32_t seed, uint32_t number, bool is_program)
 {
     char text[4][16];

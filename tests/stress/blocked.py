@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A program whose threads wait in system calls ends as it does without a checker (blocked.c): no call
-returns because of us, at the end, behind an exec that fails, and in a check in mid-run."""
+"""A program whose threads wait in system calls ends as it does without a checker (blocked.c): the runtime
+makes no call return, at the end, after an exec that fails, and in a check in mid-run."""
 # rtc-test: stress_blocked ci 120
 # rtc-test: stress_blocked_full full 3600 --full
 import os
@@ -20,7 +20,7 @@ def ends(how, ci, full, *words, options=()):
         must(run.status == 0 and re.search(r'^%d ends, 0 different$' % count, out, re.M), out[-2000:])
         if how == 'plain':
             return '%d ends' % count
-        if how == 'launcher': # by hand each program has a report of its own
+        if how == 'launcher': # by hand each program has a separate report
             must(run.report.image_count > count, run.report.image_count, 'processes')
         return '%d ends' % count
     return check

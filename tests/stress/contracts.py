@@ -1,5 +1,5 @@
-"""contracts.py - what tests of rtcheck/event.h, cpc.h and profile.h share: rows, each in a process of its own
-(tests/events/alone.h), a program without the runtime, and the header as it is.
+"""contracts.py - shared by tests of rtcheck/event.h, cpc.h and profile.h: rows, each in a separate process
+(tests/events/alone.h), a program without the runtime, and the header itself.
 """
 import re
 import subprocess
@@ -38,7 +38,7 @@ def header(name):
 
 def example(name, last):
     def check(stage):
-        """Of tests/examples/, as C and as C++, with the runtime and without it; `last` is its last line."""
+        """A program of tests/examples/, as C and as C++, with the runtime and without it; `last` is its last line."""
         program = stage.room() + '/' + name
         for compiler in ('gcc -std=gnu11 -x c', 'g++ -std=c++11 -x c++', 'clang -x c', 'clang++ -x c++'):
             subprocess.run(compiler.split() + STRICT + ['-pthread', '-I', SOURCE + '/include', '-o', program,

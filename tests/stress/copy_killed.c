@@ -1,10 +1,10 @@
 /*
- * copy_killed.c - with heap=file a forked child copies the heap; here it is killed before it is done.
+ * copy_killed.c - with heap=file a forked child copies the heap; here it is killed during the copy.
  *
  *     copy_killed MIB [sandbox]
  *
  * The killer is another process: it sees the child's pid in shared memory before the child's first
- * instruction.  Prints "killed 1 forked in N ms": what matters is that the parent goes on soon.
+ * instruction.  Prints "killed 1 forked in N ms": the parent must continue soon.
  */
 #include "../conform/sandbox.h"
 

@@ -1,13 +1,13 @@
 /*
- * crowd.c - processes whose areas cannot be taken back must keep nobody waiting.
+ * crowd.c - processes whose areas cannot be freed must not delay others.
  *
  *     crowd losing | read
  *
- * losing: children that lose a block: the launcher keeps the first of them for who looks at the run file later.
- * read: parents that are gone, and whose records their living children still read.
+ * losing: children that lose a block: the launcher keeps the first of them for readers of the run file. read:
+ * ended parents whose records are still read by their living children.
  *
- * Then how long the fastest of some children takes, in microseconds.  Whoever waits does so for 50 ms at least,
- * however fast the machine is, so that one child that took less tells.
+ * Then prints the time of the fastest of some children, in microseconds.  A child that waits does so for 50 ms
+ * at least, on any machine, so one child that took less proves that there was no wait.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void leave_a_child(void)
     _exit(0);
 }
 
-/* Who does nothing with memory needs no area. */
+/* A child without memory operations needs no area. */
 static void allocate(void)
 {
     free(malloc(40));

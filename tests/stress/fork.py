@@ -31,7 +31,7 @@ def load(how):
         said, report = numbers(run.out), run.report
         must(report.bad_frees() == 0, report.bad_frees(), 'bad frees')
         blocks, size = report.sites('load_leave')
-        # By hand nobody reads the records of ended children in time: they are only added up.
+        # By hand the records of ended children are not read in time: they are only added up.
         most = blocks + (report.data['run']['taken_back']['blocks'] if how == 'hand' else 0)
         must(blocks <= said['left'] <= most, blocks, 'blocks left instead of', said['left'])
         must(size == 123 * blocks, size, 'bytes in', blocks, 'blocks')
@@ -60,7 +60,7 @@ def reclaim(how):
 
 
 def crowd(kind):
-    """Images that stay in the file keep nobody waiting for room: that is 50 ms."""
+    """Images that stay in the file do not make others wait for space, which would take 50 ms."""
     def check(stage):
         run = Run(stage, [stage.program('stress/crowd'), kind]).wait(60)
         must(run.status == 0, 'status', run.status, run.out, run.err[-500:])
@@ -85,10 +85,10 @@ def torn_run(stage, trials, kind, twice=False, without=None):
 
 
 def wrong_children(report, children):
-    """(how many were counted otherwise than they say, how many knew that they could not be sure).
+    """(children whose counted errors differ from their own count, children marked as unsure).
 
-    A child whose parent could not be brought to rest in time believes the first free of what it
-    inherited: it may miss a duplicate, but must not invent one.
+    If a child's parent could not be quiesced in time, the first free of an inherited block is accepted: the
+    child may miss a duplicate free, but must not report a false one.
     """
     wrong = unsure = 0
     for pid, twice, _ in children:
@@ -122,7 +122,7 @@ def torn(kind, twice=False, sure=True):
 
 
 def torn_is_found(stage):
-    """Without the wait for quiet, the same test must find what it looks for."""
+    """Without quiescing, the same test must find torn children."""
     trials = 0
     for _ in range(150):
         run, said, children = torn_run(stage, 60, 'fork', without='quiesce')
@@ -155,11 +155,11 @@ def fresh(stage):
 
 
 def fresh_is_found(stage):
-    """A runtime whose processes trust what their parents did not is caught by the same test."""
+    """A runtime whose processes accept inherited blocks that their parent was unsure of fails the same test."""
     if not stage.full:
         return 'with --full'
     library = mutant.build(stage.room(), 'NO_DOUBT')
-    trusting = copy.copy(stage) # from here on with rooms of its own: it goes on counting by itself
+    trusting = copy.copy(stage) # from here on with separate folders, which it counts
     trusting.library = library
     for i in range(1, 21):
         errors, _ = fresh_run(trusting, 25, how='hand', env={'RTCHECK_REPORTER': stage.rtcheck})
@@ -183,7 +183,7 @@ def memfd_of(pid):
 
 
 def peak_bytes(stage, argv):
-    """The most that the run file held at any moment, looked at again and again."""
+    """The maximum of bytes in the run file, sampled repeatedly."""
     run = Run(stage, argv, stdout=subprocess.DEVNULL)
     pid, peak, looks = run.process.pid, 0, 0
     wait_until(lambda: memfd_of(pid) or run.process.poll() is not None, what='run file')
@@ -228,7 +228,7 @@ KINDS = ['vfork_exit', 'vfork_exec', 'spawn', 'shell', 'daemon', 'orphan', 'thre
          'vfork_allocates']
 IMAGES = {'vfork_exit': 1, 'threads': 33, 'atfork': 27, 'nested': 7, 'late_exec': 2,
           'sandbox': 2}
-EXECED = {'vfork_exec': 16, 'spawn': 3} # by hand these make files of their own
+EXECED = {'vfork_exec': 16, 'spawn': 3} # by hand these have separate files
 
 
 def kind_run(stage, how, kind, more=()):
@@ -264,7 +264,7 @@ def kinds(how):
 
 
 def unseen_heap_in_file(stage):
-    """Whoever is forked without our knowledge does not go on in its parent's heap."""
+    """A process forked without interception does not continue in its parent's heap."""
     for how in ('launcher', 'hand'):
         run = Run(stage, [stage.program('stress/fork_kinds'), 'unseen_begins'], how=how,
                   options=['heap=file', 'heap-size=64m']).wait(60)
@@ -296,7 +296,7 @@ def killed_while_copying(stage):
 
 
 def static_child(stage):
-    """A static program cannot be checked: it runs, and the report says that there was one."""
+    """A static program cannot be checked: it runs, and the report counts it."""
     program = stage.program('stress/static_program')
     run = kind_run(stage, 'launcher', 'program', [program])
     same_as_plain(run, kind_run(stage, 'plain', 'program', [program]))
@@ -310,7 +310,7 @@ INNER_SCRIPT = """
 
 
 def equal_pids(stage):
-    """Processes of a pid namespace are not taken for those outside whose numbers they have."""
+    """Processes of a pid namespace are not confused with those outside that have the same pids."""
     argv = ['sh', '-c', 'unshare -pf sh -c "$0"; exit 7', INNER_SCRIPT]
     scene = ['unshare', '-Urpf', '--mount-proc']
     needs_scene(*scene)

@@ -7,8 +7,8 @@
  * error, so every error in the report is false.
  *
  * Two processes spin on the same processor, and the threads are nice to them, so a fork finds threads preempted
- * wherever a time slice ended, and waits for them in vain.  Some forking threads are nicer still (SCHED_IDLE):
- * then the others have waited for the fork as long as they may, and enter while it is under way.
+ * wherever a time slice ended, and its wait for them times out.  Some forking threads are nicer still
+ * (SCHED_IDLE): then the others' wait for the fork times out, and they enter while it is under way.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -85,7 +85,7 @@ static pid_t fork_deeper(unsigned depth, uintptr_t seed)
     return pid;
 }
 
-/* In a thread of its own, for an ordinary user cannot leave SCHED_IDLE; its child does not inherit it. */
+/* In a separate thread, as an ordinary user cannot leave SCHED_IDLE; its child does not inherit it. */
 static void *fork_late(void *arg)
 {
     struct late *late = arg;

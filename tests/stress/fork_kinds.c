@@ -83,7 +83,7 @@ static int ended(pid_t pid)
 
 static char *volatile scratch;
 
-/* Allocating in a vfork child is not for portable programs; here it does what it looks like. */
+/* Allocating in a vfork child is not portable; here the parent keeps the blocks. */
 static int vfork_exit(const char *arg)
 {
     (void)arg;
@@ -184,7 +184,7 @@ static int become_daemon(const char *arg)
     return 0;
 }
 
-/* Ends at once; the child goes on until it is alone, and writes to stdout then. */
+/* Ends at once; the child continues until it is alone, and then writes to stdout. */
 static int orphan(const char *arg)
 {
     (void)arg;
@@ -340,7 +340,7 @@ static int late_exec(const char *arg)
     must(pipe(go) == 0 && pipe(tried) == 0, "pipe");
     pid_t middle = fork();
     if (middle == 0) {
-        keep(11); /* has records of its own */
+        keep(11); /* has separate records */
         if (fork() == 0) {
             must(read(go[0], &c, 1) == 1, "no go");
             execv("/nonexistent/program", argv);

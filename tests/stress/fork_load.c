@@ -1,11 +1,11 @@
 /*
- * fork_load.c - many children at once, each with threads that allocate and free what was
- * inherited, while the parent's own threads go on.
+ * fork_load.c - many children at once, each with threads that allocate and free inherited blocks,
+ * while the parent's own threads continue.
  *
  *     fork_load CHILDREN THREADS STEPS
  *
- * Every child leaves THREADS * LEFT blocks behind, the parent none of its own but the inherited
- * ones; the driver finds them in the report.
+ * Every child leaves THREADS * LEFT blocks behind, the parent only the inherited ones; the driver
+ * finds them in the report.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,11 +1,11 @@
-"""harness.py - what the drivers under tests/stress and tests/limits share.
+"""harness.py - shared by the drivers under tests/stress and tests/limits.
 
-A driver is a list of checks, functions that raise when a property does not hold.  It runs all of
-them, says which failed, and ends with 1 if any did.
+A driver is a list of checks, functions that raise if a property does not hold.  It runs all of them, prints
+which failed, and ends with 1 if any did.
 
     DRIVER [--full] [--seed N] [--only NAME]...
 
-The environment says where things are: RTC_SOURCE (the tree) and RTC_BUILD (what was built).
+The environment has the paths: RTC_SOURCE (the tree) and RTC_BUILD (the build).
 """
 import argparse
 import json
@@ -82,8 +82,8 @@ def clean_environment():
 class Run:
     """A program started plainly, by the launcher, or by hand (plain LD_PRELOAD).
 
-    wrap: a command that sets the scene and then runs what follows it, runtime included.
-    files=False: no report is asked for, everything goes to stderr.
+    wrap: a command that prepares the environment and then runs its arguments, runtime included. files=False:
+    no report is requested, all output goes to stderr.
     """
 
     def __init__(self, stage, argv, how='launcher', options=(), env=None, keep=False, wrap=(),
@@ -151,7 +151,7 @@ class Run:
         return found[0]
 
     def reread(self):
-        """What `rtcheck report` makes of the file that stayed."""
+        """The JSON report by `rtcheck report` of the kept file."""
         target = self.room + '/again.json'
         run = subprocess.run([self.stage.rtcheck, 'report', '--json=' + target, self.pool_file()],
                              env=clean_environment(), capture_output=True, timeout=60)
@@ -160,7 +160,7 @@ class Run:
             return Report(json.load(f))
 
     def verify(self):
-        """`rtcheck dump` looks at nothing that verify.c refuses."""
+        """The dump; `rtcheck dump` refuses files that verify.c refuses."""
         run = subprocess.run([self.stage.rtcheck, 'dump', self.pool_file()],
                              env=clean_environment(), capture_output=True, timeout=60)
         must(run.returncode == 0, 'the file does not verify:', run.stderr)
@@ -171,7 +171,7 @@ class Run:
 
 
 class Stepped:
-    """A program, self.process, that does a step for each letter it reads, and says "done": when it begins, and then
+    """A program, self.process, that does a step for each letter it reads, and prints "done": at its start, and then
     after each."""
 
     def done(self):
@@ -187,7 +187,7 @@ class Stepped:
 
 
 def needs_scene(*scene):
-    """Is the machine able to set it?  A container may forbid its users namespaces of their own."""
+    """Can the machine run this command? A container may forbid user namespaces."""
     run = subprocess.run([*scene, 'true'], capture_output=True)
     if run.returncode != 0:
         raise Lacking(run.stderr.decode(errors='replace').strip())
@@ -240,7 +240,7 @@ class Report:
         return sum(i[key] for i in self.images)
 
     def bad_frees(self, code=None):
-        """All that were refused, or those of one code."""
+        """All refused frees, or those of one code."""
         wrong = sum(n for i in self.images for c, n in i['errors'].items() if code in (None, c))
         return wrong + (self.total('foreign_frees') if code is None else 0)
 

@@ -1,19 +1,19 @@
 /*
- * ledger.c - keeps its own books of what it allocates, in a page that outlives it.
+ * ledger.c - keeps a ledger of its allocations, in a page that outlives it.
  *
  *     ledger PAGE-FILE THREADS SEED [fork]
  *
- * The driver kills it at any moment and compares the books with what the run file says.  Each
- * thread has one line.  Before an operation it writes down what the operation may change, after it
- * the new total in one store: so at every instant the truth is the total plus one of the entries
- * in flight.  A total is one word, blocks << 40 | bytes, and may wrap in a thread that frees what
- * another one allocated: only the sum over all threads means something.
+ * The driver kills it at any moment and compares the ledger with the run file.  Each thread has one
+ * line.  Before an operation it writes the possible changes of the operation, after it the new
+ * total in one store: so at every instant the truth is the total plus one of the entries in
+ * flight.  A total is one word, blocks << 40 | bytes, and may wrap in a thread that frees other
+ * threads' blocks: only the sum over all threads is meaningful.
  *
- * With `fork` a child goes on where the parent stood.  It frees what it inherited without a word
- * in its books, for that was never its own.
+ * With `fork` a child continues from the parent's state.  It frees inherited blocks without an
+ * entry in its ledger, as they are entries of the parent's.
  *
- * Every allocation that is in the books comes from book_ functions, by which the driver tells
- * them from those of libc.
+ * Every allocation in the ledger is made by book_ functions, by which the driver distinguishes them
+ * from libc's.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -50,7 +50,7 @@ static struct book *books; /* [0] the parent's, [1] the child's */
 static struct book *book;
 static int threads;
 
-/* What a block carries, so that it can be handed to another thread and checked there. */
+/* The contents of a block, with which another thread can check it. */
 struct parcel {
     uint64_t bytes;
     uint8_t rest[];
@@ -85,7 +85,7 @@ static uint64_t draw(struct worker *w)
     return w->random;
 }
 
-/* Mostly small, sometimes several pages, rarely a block of its own pages. */
+/* Usually small, sometimes several pages, rarely a block with separate pages. */
 static size_t draw_size(struct worker *w)
 {
     uint64_t r = draw(w);
@@ -156,7 +156,7 @@ __attribute__((noinline)) static struct parcel *book_resize(struct worker *w, st
     check(old);
     put(&l->flight[0], ONE_BLOCK + bytes);   /* the new one exists, the old one still does */
     put(&l->flight[1], (uint64_t)bytes - before); /* done */
-    put(&l->flight[2], 0 - ONE_BLOCK - before);   /* resized in place: between its two lives */
+    put(&l->flight[2], 0 - ONE_BLOCK - before);   /* resized in place: between the old and the new life */
     struct parcel *volatile p = realloc(old, bytes);
     close_entry(l, (uint64_t)bytes - before);
     return seal(p, bytes);

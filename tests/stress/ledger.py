@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""A program that is killed at any moment leaves a file that agrees with its own books.
+"""A program that is killed at any moment leaves a file that agrees with its own ledger.
 
-ledger.c keeps the books in a page of the driver's.  After the kill, the blocks in use that its
-functions allocated must equal the books, plus for each thread at most the one operation that was
-in flight.
+ledger.c keeps the ledger in a page of the driver's.  After the kill, the blocks in use that its functions
+allocated must equal the ledger, plus for each thread at most the one operation in flight.
 """
 # rtc-test: stress_ledger ci 240
 # rtc-test: stress_ledger_full full 600 --full

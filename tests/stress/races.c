@@ -3,15 +3,15 @@
  *
  *     races ROUNDS THREADS BYTES
  *
- * Exactly one of them frees it; the others hold a duplicate free, and the program is none the
- * worse for it.  The driver counts the losers that were recorded.
+ * Exactly one of them frees it; the others make a duplicate free, which does not harm the program.  The
+ * driver counts the recorded duplicate frees.
  *
- * The instant is a reading of the processor's clock a little ahead: those that run by then free
- * within some nanoseconds of each other, the rest follow.  On a busy machine a round takes as long
- * as all threads need to get a processor, so their number adapts: after SECONDS a FEWEST-th of ROUNDS
- * is enough, if at least two threads were in time in one of them.  Beside busy neighbours the scheduler
- * may leave all threads on one processor, where they take turns and are never in time together; so they
- * are dealt out to the processors.
+ * The instant is a reading of the processor's clock a little ahead: threads that run by then free
+ * within some nanoseconds of each other, the others follow.  On a busy machine a round takes as long as
+ * all threads need to get a processor, so the number of rounds adapts: after SECONDS a FEWEST-th of
+ * ROUNDS is enough, if at least two threads were in time in one of them.  Under load the scheduler may
+ * leave all threads on one processor, where they run in turn and are never in time together; so they
+ * are distributed over the processors.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
             return 3;
     for (unsigned long i = threads - 1; i > 0; i--)
         settle_on_processor(id[i], i);
-    settle_on_processor(pthread_self(), 0); /* last: its set is the one that is dealt out */
+    settle_on_processor(pthread_self(), 0); /* last: its set is the one that is distributed */
     time_t begin = time(NULL);
     while (!is_enough(rounds, played, together, begin))
         together += (unsigned long)play(++played);

@@ -30,8 +30,8 @@ def race(how, size, ci, full):
 
 
 def reader(stage):
-    """Outside readers accept no picture that mixes two lives; a reader that does not look twice
-    is caught by the same test, or it would prove nothing."""
+    """Outside readers accept no read that mixes two lives; a reader that does not read the word again must
+    fail the same test, which proves that the test can fail."""
     reads = stage.sample(10000000, 1000000000)
     program = stage.program('stress/reader')
     run = subprocess.run([program, str(reads)], capture_output=True, text=True, timeout=1800)
@@ -44,7 +44,7 @@ def reader(stage):
 
 
 def exits(stage):
-    """The look at all blocks at the end, while other threads are in the middle of things."""
+    """The sweep over all blocks at exit, while other threads are inside operations."""
     runs = stage.sample(15, 2000)
     for _ in range(runs):
         run = Run(stage, [stage.program('stress/exits')]).wait(60)

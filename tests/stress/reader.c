@@ -5,18 +5,18 @@
  *
  * rtc-build: -DRTC_RECORD_WIDE
  *
- * Built on shadow/block.c alone, compiled in here because the room's has no third word.  Four
- * writer processes, more than the machine has processors, take the slots they own through life
- * after life; the alloc stack of a life is its full generation, the free stack the complement.  A
- * read that block_read accepts must show a word and stacks of one life.  A timer interrupts the
- * reader all the time and now and then lets the writers run, so that slots live on between its
- * loads.  It reads on until CHANGED_MIN slots have changed under a read, or it would have shown
+ * Compiled with shadow/block.c itself, as the room's has no third word.  Four writer processes,
+ * more than the machine has processors, take the slots they own through life after life; the
+ * alloc stack of a life is its full generation, the free stack the complement.  A read that
+ * block_read accepts must have a word and stacks of one life.  A timer interrupts the reader
+ * all the time and sometimes lets the writers run, so that slots change between its loads.  It
+ * reads until CHANGED_MIN slots have changed under a read; with fewer the test would prove
  * nothing.
  *
- * A word names its life by six bits only; two lives 64 apart have equal words, and either one's
- * stacks are a true answer.  The third word, read before and after, bounds what may be seen.
+ * A word identifies its life by six bits only; two lives 64 apart have equal words, and either
+ * one's stacks are valid.  The third word, read before and after, bounds the possible lives.
  *
- * `naive` reads without looking at the word again, until it is caught: the driver expects it.
+ * `naive` reads without checking the word again, until a read is torn, which the driver expects.
  */
 #include "../../shadow/block.c"
 
@@ -52,7 +52,7 @@ static_assert(sizeof(struct wide_record) == 32, "the stride that block.c assumes
 struct tally {
     uint64_t accepted;
     uint64_t retried;
-    uint64_t changed; /* accepted while the slot went on living: the interesting ones */
+    uint64_t changed; /* accepted although the slot changed: the interesting ones */
     uint64_t torn;
 };
 
@@ -80,13 +80,13 @@ static bool read_naively(const struct block_record *b, uint64_t *word, uint64_t 
     return true;
 }
 
-/* Are the stacks those of the life that the word speaks of? */
+/* Are the stacks those of the life in the word? */
 static bool is_of_one_life(uint64_t word, uint64_t stacks, uint64_t from, uint64_t to)
 {
     uint32_t life = (uint32_t)(stacks >> 32), freed = (uint32_t)stacks;
     switch (word_state(word)) {
     case BLOCK_NEVER:
-        return true; /* being written: says nothing */
+        return true; /* being written: no information */
     case BLOCK_LIVE:
         if (freed != 0)
             return false;

@@ -1,10 +1,10 @@
 /*
- * reclaim.c - many processes make many short-lived ones at the same time, so that all of them take
- * back areas of the dead; none may take one of the living.
+ * reclaim.c - many processes start many short-lived ones at the same time, so that all of them free
+ * areas of ended processes; none may free one of a living process.
  *
  *     reclaim WORKERS CHILDREN
  *
- * A process knows that its records are still there when the sizes of its blocks are known.
+ * A process checks that its records still exist by the sizes of its blocks.
  */
 #include <malloc.h>
 #include <stdio.h>

@@ -1,19 +1,19 @@
 /*
- * torn.c - forks while other threads move blocks about, and asks the child what it inherited.
+ * torn.c - forks while other threads move blocks about; the child checks the inherited blocks.
  *
  *     torn TRIALS fork|_Fork|clone|unseen [twice]
  *
- * `clone` is syscall(SYS_clone), `unseen` the instruction itself, of which no library hears.
+ * `clone` is syscall(SYS_clone), `unseen` the instruction itself, which no library intercepts.
  *
- * The kernel's snapshot of the program's own tables is the truth: every thread's stores are seen
- * up to some point and not beyond.  A place that says LIVE there is a live block in the child, and
- * the child's free of it is right; a place that says EMPTY was freed.  Places in between are in
- * flight and prove nothing.
+ * The kernel's snapshot of the program's own tables is the truth: every thread's stores are
+ * included up to some point and not beyond.  A place marked LIVE there is a live block in the
+ * child, and the child's free of it is right; a place marked EMPTY was freed.  Places in between
+ * are in flight and prove nothing.
  *
- * The child checks the contents of all live blocks, allocates on top (nothing of it may lie over a
- * live one), resizes and frees them.  None of these frees may be counted as wrong.  With `twice`
- * it first frees once more what was freed shortly before the snapshot: all of these must be
- * counted.  A line for each child says how many there were.  Each leaves LEFT blocks behind.
+ * The child checks the contents of all live blocks, allocates on top (no new block may overlap a
+ * live one), resizes and frees them.  None of these frees may be counted as wrong.  With `twice` it
+ * first frees blocks again that were freed shortly before the snapshot: all of these must be
+ * counted.  A line for each child has the numbers.  Each leaves LEFT blocks behind.
  */
 #include "unseen.h"
 
@@ -51,7 +51,7 @@ struct writer {
     struct place place[PLACES];
 };
 
-/* Of the child under way; shared with it. */
+/* Results of the current child; shared with it. */
 struct outcome {
     uint64_t freed_twice;
     uint64_t inherited;
@@ -163,7 +163,7 @@ static void check_inherited(const struct writer *w)
             must(is_filled(w->place[i].block, w->place[i].bytes), 11);
 }
 
-/* Blocks of the sizes that are inherited, over and over: they must not lie over live ones. */
+/* Blocks of the inherited sizes, repeatedly: they must not overlap live ones. */
 static void allocate_on_top(void)
 {
     uint8_t *fresh[FRESH];
@@ -205,7 +205,7 @@ __attribute__((noinline)) static void torn_leave(void)
 
 static _Noreturn void judge(void)
 {
-    alarm(5); /* what is torn may turn in circles */
+    alarm(5); /* a torn list may have a cycle */
     for (unsigned w = 0; twice && w < WRITERS; w++)
         free_again(&writers[w]);
     for (unsigned w = 0; w < WRITERS; w++)

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
-/* A raw system call, which no library sees.  Like fork, but returns -errno on failure. */
+/* A raw system call, which no library intercepts.  Like fork, but returns -errno on failure. */
 static inline pid_t clone_unseen(void)
 {
     register long tls __asm__("r8") = 0;

@@ -2,8 +2,8 @@
 # rtc-test: suppress/against ci 120
 # rtc-test: suppress/against-full full 900 --full
 """The same rule for the same program leaves the same leaks as in valgrind and in LeakSanitizer: shop/shop.cc
-has leaks by all that rules can name.  Of valgrind's grammar with rules made at random from what valgrind itself
-generates (--seed), of LeakSanitizer's with a list."""
+has leaks that differ in everything that rules can name.  For valgrind's grammar with rules made at random from
+those that valgrind itself generates (--seed), for LeakSanitizer's with a list."""
 import functools
 import json
 import multiprocessing.pool
@@ -25,7 +25,7 @@ def call(words, folder, **env):
 
 @functools.lru_cache(None)
 def built(stage, *more):
-    """The program by gcc, whichever compiler built the rest: what both others understand best."""
+    """The program by gcc, for any compiler of the build: both other tools read its output best."""
     folder = stage.room()
     for words in (['gcc', '-fPIC', '-shared', '-o', 'libshop.so', SOURCE + '/tests/suppress/shop/lib.c'],
                   ['g++', *more, '-o', 'shop', SOURCE + '/tests/suppress/shop/shop.cc', '-L.', '-lshop']):
@@ -42,7 +42,7 @@ def rules_file(stage, text):
 
 
 def left_by_us(stage, rules, *options):
-    """Sizes of the leaks that are told."""
+    """Sizes of the reported leaks."""
     room = stage.room()
     done = call([stage.rtcheck, '--default-suppressions=no', '--json=' + room + '/json', '--suppressions=' + rules,
                  *options, './shop'], built(stage), XDG_STATE_HOME=room)
@@ -69,7 +69,7 @@ def left_by_valgrind(stage, rules):
 
 
 class Maker:
-    """Rules made from stacks: cut, with ellipses, globs, objects and names that are somebody else's."""
+    """Rules made from stacks: cut, with ellipses, globs, objects and names of other frames."""
 
     def __init__(self, random, told):
         self.random = random
@@ -107,14 +107,14 @@ class Maker:
         return '{\n   r\n   Memcheck:Leak\n%s}\n' % ''.join('   %s\n' % line for line in lines)
 
 
-# What chance may not hit upon: each of the names that the function that allocates may have.
+# Rules that chance may miss: each of the possible names of the allocating function.
 CHOSEN = [['fun:calloc', '...', 'fun:main'], ['fun:malloc', '...', 'fun:main'], ['fun:_Zna?', '...'], ['fun:memalign'],
           ['fun:operator new*'], ['fun:memalign', 'fun:posix_memalign', '...', 'fun:main'],
           ['fun:plain'], ['fun:malloc', 'fun:inlined', '...', 'fun:(below main)'], ['...', 'src:*lib.c'],
           ['match-leak-kinds: possible,reachable', '...', 'obj:*libshop*']]
 
 
-# valgrind calls aligned_alloc and posix_memalign by memalign's name; we know them by that and by their own.
+# valgrind names aligned_alloc and posix_memalign memalign; rtcheck accepts that name and their own.
 TWO_NAMES = {128, 116}
 
 
@@ -152,7 +152,7 @@ def left_by_sanitizer(stage, rules):
 
 
 def same_as_sanitizer(stage):
-    """Of possible leaks it knows nothing, and what is behind a suppressed one is told of by neither."""
+    """LeakSanitizer has no possible leaks, and neither tool reports blocks that a suppressed one holds."""
     options = ('--show-leak-kinds=definite', '--errors-for-leak-kinds=definite', '--strict-interior')
     left_by_sanitizer(stage, rules_file(stage, ''))
     behind = 136

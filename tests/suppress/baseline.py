@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 
 
 def told_meanwhile(program):
-    """What is told of a program that goes on, up to the line about its last error."""
+    """The output while a program runs, up to the line about its last error; and the output at its end."""
     env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
     words = [RTCHECK, "--baseline=going.json", *program]
     lines = []
@@ -125,7 +125,7 @@ def told_meanwhile(program):
 
 
 def in_mid_run():
-    """What is told while the run goes on goes by the baseline, too; and what it counted is not counted again."""
+    """Reports during the run use the baseline, too; and findings counted there are not counted again."""
     write("going.c", GOING_ON)
     subprocess.run(["gcc", "-g", "-O1", "-I", os.environ["RTC_SOURCE"] + "/include", "going.c", "-o", "going"], check=True)
     said = rtcheck("--baseline=going.json", "--update-baseline", program=("./going",)).stderr

@@ -1,6 +1,6 @@
 /*
- * environment.c - libc's tree of what setenv has copied, whose nodes know their colour by their
- * pointers, and a block that somebody else has a pointer into.
+ * environment.c - libc's tree of setenv's copies, whose nodes store their colour in pointers to
+ * them, and a block with an interior pointer in another variable.
  */
 #include <stdlib.h>
 

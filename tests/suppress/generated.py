@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: suppress/generated ci 180
-"""Rules that rtcheck makes of its findings: each takes its own finding and no other, here and in valgrind, which
-gives up at a rule that it does not understand; of C, of C++ with inlined functions, and of stripped programs."""
+"""Rules that rtcheck generates for its findings: each matches its own finding and no other, here and in
+valgrind, which aborts at an invalid rule; for C, C++ with inlined functions, and stripped programs."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ LOST = re.compile(r"(\d+) (?:\(\d+ direct, \d+ indirect\) )?bytes in \d+ blocks 
 
 
 def rtcheck(program, *words):
-    """Ids that are told of, and all that was said."""
+    """(ids of the reported findings, the output)."""
     env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
     done = subprocess.run([RTCHECK, "--json=out.json", "--show-leak-kinds=definite,indirect,possible",
                            "--default-suppressions=no", *words, program],
@@ -30,7 +30,7 @@ def rtcheck(program, *words):
 
 
 def valgrind(program, *words):
-    """What valgrind tells of the program: nothing where all is suppressed."""
+    """The output of valgrind: empty if all is suppressed."""
     done = subprocess.run(["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite,indirect,possible", *words,
                            program], capture_output=True, text=True, timeout=120)
     must("FATAL" not in done.stderr, done.stderr)
@@ -83,7 +83,7 @@ def stripped():
 
 
 def in_valgrinds_words():
-    """With --format=valgrind each stands behind its finding."""
+    """With --format=valgrind each rule follows its finding."""
     said = rtcheck(THREE, "--format=valgrind", "--gen-suppressions=all")[1]
     must(re.search(r"definitely lost in loss record(?:.*\n){5,9}\{\n   mel-", said), said)
 
@@ -104,7 +104,7 @@ def add():
     text = open("rtcheck.supp").read()
     done = suppress("add", one)
     must(done.stdout == "rtcheck.supp has a rule for %s\n" % one and open("rtcheck.supp").read() == text, done)
-    write("mine.supp", "leak:nothing") # whose last line has no end
+    write("mine.supp", "leak:nothing") # without a newline at its end
     done = suppress("add", two, "--file=mine.supp", "rtcheck/last.pool")
     must(done.returncode == 0, done)
     must(rtcheck(THREE, "--suppressions=mine.supp")[0] == ids - {two}, "added to a file")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: suppress/real-files ci 60
-"""Files of suppressions that Debian's packages bring: all of them are understood, and each entry is counted: a rule of
-ours, one about what is not looked for, or one for another tool."""
+"""Files of suppressions in Debian's packages: all of them are parsed, and each entry is counted: a rule for rtcheck, a
+rule for an error that it does not detect, or one for another tool."""
 import glob
 import json
 import os

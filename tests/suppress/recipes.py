@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: suppress/recipes ci 60
-"""What README.md says about suppressions and baselines, tried: its file of rules is understood, its commands do what
-stands beside them."""
+"""The commands of README.md for suppressions and baselines: its file of rules is accepted, its commands have the
+documented results."""
 import os
 import re
 import subprocess

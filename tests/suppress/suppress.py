@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: suppress/suppress ci 120
-"""Suppressions from the file to the exit status: what is told of three.c, and what is not."""
+"""Suppressions from the file to the exit status: which findings of three.c are reported, and which are not."""
 import json
 import os
 import subprocess
@@ -48,7 +48,7 @@ def where(report, finding):
 
 
 def told(*words, **more):
-    """What is told of, and the report."""
+    """(names of the reported findings, the report, the process)."""
     done = rtcheck("--json=out.json", *words, **more)
     with open("out.json") as f:
         report = json.load(f)
@@ -87,7 +87,7 @@ def below_main():
 
 @check
 def in_formats_of_others():
-    """What was asked for, and rules that somebody has to look at, are told in other programs' words, too."""
+    """Requested lists, and rules that need review, are also printed in the formats of other programs."""
     write("x.supp", "# expires: 2020-01-01\n" + LEFT)
     for form, before in (("valgrind", "== "), ("lsan", "\n"), ("gcc", "\n")):
         said = rtcheck("--format=" + form, "--suppressions=x.supp").stderr
@@ -145,7 +145,7 @@ def what_a_template_is_held_against():
 
 @check
 def without_symbols():
-    """aib that a stripped program allocated: counted, unless it is wanted."""
+    """A possible leak of a stripped program: suppressed and counted, unless the built-in rule is overridden."""
     subprocess.run(["strip", "-o", "bare", THREE], check=True)
     done = rtcheck("--json=out.json", program=("./bare",))
     must("SUPPRESSED      1 leak of 30 B in 1 block, by 1 rule\n" in done.stderr and " aib-" not in done.stderr, done.stderr)
@@ -160,7 +160,7 @@ def without_symbols():
 
 @check
 def nodes_of_tsearch():
-    """Their colour is in the pointers to them.  Not what somebody else points into."""
+    """Their colour is stored in the pointers to them.  Blocks with other interior pointers are reported."""
     program = (BUILD + "/tests/suppress/environment",)
     for words, status in ((), "suppressed"), (("--default-suppressions=no",), "new"):
         _, report, _ = told("--errors-for-leak-kinds=all", *words, program=program)
@@ -249,7 +249,7 @@ def by_hand_and_later():
 
 @check
 def in_mid_run():
-    """Checks that a program makes while it goes on."""
+    """Checks that a program makes while it runs."""
     program = (BUILD + "/tests/leaks/midway", "counts")
     write("x.supp", "leak:^lose\n")
     by_hand = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="suppressions=x.supp")
@@ -261,7 +261,7 @@ def in_mid_run():
 
 @check
 def options_of_leaksanitizer():
-    """Where ours are silent; each key has its effect, or says that it has none."""
+    """If rtcheck's own options are not set each key has its effect, or a note that it has none."""
     write("x.supp", LEFT)
     names, _, done = told(LSAN_OPTIONS="suppressions=x.supp:exitcode=23:print_suppressions=1")
     must(names == ALL - {"left"} and done.returncode == 23, names, done.returncode)

@@ -1,10 +1,10 @@
 /*
- * three.c - two leaks that differ in the third frame only, one that libc allocated, one that only a
- * pointer to its inside holds, and a duplicate free.
+ * three.c - two leaks that differ in the third frame only, one that libc allocated, one held only
+ * by an interior pointer, and a duplicate free.
  *
  * rtc-build: -O1 -g -fno-optimize-sibling-calls
  *
- * An argument is a file that is made, for those who ask whether the program was started at all.
+ * An argument is a file to create: tests use it to check whether the program was started.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * uses.c - has blocks in use at its end: 3 of 100 bytes from one function, 2 of 200 from another.
  *
- * `uses checks`: it and a child each look for leaks three times before.
+ * `uses checks`: before its end it and a child each check for leaks three times.
  */
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /*
- * inlined.c - allocations whose callers are inlined into one another: symbols.py says which lines.
+ * inlined.c - allocations whose callers are inlined into one another: symbols.py checks the lines.
  */
 #include <stdlib.h>
 

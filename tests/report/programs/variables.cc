@@ -1,5 +1,5 @@
 /*
- * variables.cc - variables in all places that have one address: symbols.py asks what lies where.
+ * variables.cc - variables in all places with a fixed address: symbols.py looks up their names.
  */
 struct inner {
     short first;

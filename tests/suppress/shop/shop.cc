@@ -1,5 +1,5 @@
-// shop.cc - leaks that differ in what rules can name: functions of C and C++, of a library, inlined ones,
-// recursion, the function that allocates, the kind of leak.  Each has a size of its own.
+// shop.cc - leaks that differ in everything that rules can name: functions of C and C++, of a library,
+// inlined ones, recursion, the allocating function, the kind of leak.  Each has a different size.
 #include <cstdlib>
 
 extern "C" {
