@@ -58,7 +58,7 @@ def run(bytes_, count, variables):
 
 
 def measure(bytes_, count, variables):
-    """Of COUNT blocks: (growth in KiB, growth in KiB including the process's end, faults, CPU us)"""
+    """(growth in KiB, growth in KiB including the process's end, faults, CPU us) of COUNT blocks."""
     one, many = run(bytes_, 1, variables), run(bytes_, count, variables)
     return many[0], many[3] - one[3], many[1], many[2]
 

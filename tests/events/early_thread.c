@@ -22,7 +22,7 @@ long early_thread_reads(void);
 
 static sem_t asked, answered;
 
-/* Wait for a signal: the runtime's, which asks this thread to enable dispatch. */
+/* Wait for a signal: the runtime's, which makes this thread enable dispatch. */
 static void wait_once(void)
 {
     struct timespec most = {5, 0};

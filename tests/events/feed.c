@@ -171,7 +171,7 @@ static struct map_region mapped_by(const union rtc_event *e)
 }
 
 /*
- * Move the saved ranges from the old place to the new one; the last piece grows.  Where the old one has a hole,
+ * Move the saved ranges from the old place to the new one; the last piece grows.  If the old one has a hole,
  * the ranges at the new one stay (kernels that move several mappings at once).
  */
 static void move_saved(const union rtc_event *e)

@@ -10,7 +10,7 @@
 #include "shadow.h"
 
 #define FEED_PAGE 4096ull
-/* Stand-ins for the kernel's device numbers of memory without a file system. */
+/* Substitutes for the kernel's device numbers of memory without a file system. */
 #define DEVICE_SHM (1ull << 40)       /* inode: the segment */
 #define DEVICE_ANONYMOUS (1ull << 41) /* shared; inode: a serial number, or the kernel's */
 

@@ -2,7 +2,7 @@
  * heap.c - a cache of registered memory, keyed by address, over blocks that are allocated and freed:
  * does it ever contain memory that is no longer mapped?
  *
- *     heap HOW BLOCKS THREADS       HOW: rtcheck, ucm, the source of events, or deaf: none
+ *     heap HOW BLOCKS THREADS       HOW, the source of events: rtcheck, ucm, or deaf (none)
  *
  * To register a page is to put it into a pipe (vmsplice): the pipe holds the page itself, whatever
  * happens to its address.  A registered page is checked by writing to its address and reading the pipe:

@@ -195,7 +195,7 @@ static void pieces(void)
     must(munmap(at + PAGE, PAGE) == 0 && munmap(at, PAGE) == 0 && munmap(at + 2 * PAGE, 2 * PAGE) == 0);
 }
 
-/* The kernel is asked for the range, as its mapping was not intercepted. */
+/* The kernel has to be queried for the range, as its mapping was not intercepted. */
 static void mapped_unseen(void)
 {
     must(munmap(four(), 4 * PAGE) == 0);

@@ -3,8 +3,8 @@
  *
  * rtc-build: unwind
  *
- * The object is exactly as long as it states; its bytes are the input's own, or a good header and
- * good entries around two programs that are.  What must hold: no read outside of the object, or of
+ * The object is exactly as long as it states; its bytes are the input's own, or a good header
+ * and good entries around two programs that are.  Required: no read outside of the object, or of
  * the stack that an expression may read; termination; results that refer to addresses in the
  * object.
  */

@@ -4,9 +4,9 @@
  *
  * rtc-build: tools +runtime_options.c
  *
- * An input is a text, or words that each end with a NUL.  What must hold: no crash or leak; a
- * refusal has a reason; an accepted one has a canonical text that means the same again, or a reason
- * why not; and the runtime reads the same options from a text as the launcher.
+ * An input is a text, or words that each end with a NUL.  Required: no crash or leak; a refusal has
+ * a reason; an accepted one has a canonical text that means the same again, or a reason why not;
+ * and the runtime reads the same options from a text as the launcher.
  */
 #include "fuzz.h"
 #include "runtime_options.h"

@@ -8,8 +8,8 @@
  * and lengths of segments, so that the code behind those checks is reached; the other half stay as
  * they are.  A whole file is a good one (runs.c) with edits (spoil.c).
  *
- * What must hold: verify.c touches nothing outside of its input (the memory is exactly that long),
- * an error has a place in the file, and in verified data every item can be touched, every text and
+ * Required: verify.c touches nothing outside of its input (the memory is exactly that long), an
+ * error has a place in the file, and in verified data every item can be touched, every text and
  * every stack ends.
  */
 #include <unistd.h>

@@ -6,7 +6,7 @@
  * An input is: a good file (runs.c), a query, and edits (spoil.c).  Edits behind a pause are made
  * after the file was opened: it changes under a reader that has already verified parts of it.
  *
- * What must hold: no crash, leak or hang; the output is plain text, or JSON; a good file is accepted,
+ * Required: no crash, leak or hang; the output is plain text, or JSON; a good file is accepted,
  * damage is reported; taking ended images out of a good file leaves a good one; a saved copy of a
  * file that could be opened can be opened.
  *

@@ -54,7 +54,7 @@ bool output_is_plain(const char *text, size_t bytes)
 #define DEPTH_MAX 32
 
 struct json {
-    const char *at; /* a NUL stands behind the last byte */
+    const char *at; /* a NUL follows the last byte */
     const char *end;
     unsigned depth;
 };

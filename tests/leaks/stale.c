@@ -36,7 +36,7 @@ static int keeps_it_in(const char *where)
 static const struct timespec far = {.tv_sec = 1ll << 40};
 static struct timespec left;
 static struct pollfd none = {.fd = -1};
-static int silent[2]; /* a pipe that nobody writes to */
+static int silent[2]; /* a pipe without a writer */
 static char buffer[16];
 
 struct call {

@@ -1,5 +1,5 @@
 /*
- * static.c - what steps.c becomes by y: nothing is preloaded into it.  Says "done" and waits for the end of its input.
+ * static.c - the program that steps.c execs by y, without the runtime.  Prints "done", reads until the end of input.
  *
  * rtc-build: -static
  */

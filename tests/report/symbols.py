@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Names and lines of the functions on a stack, from what compilers leave in files.
 
-The programs in programs/ are built here, by each compiler in each version of DWARF; a line that is
-asked for carries the comment LINE and a name.
+The programs in programs/ are built here, by each compiler in each version of DWARF; the lines to find carry
+the comment LINE and a name.
 """
 # rtc-test: report/symbols ci 120
 # rtc-test: report/symbols_full full 300 --full
