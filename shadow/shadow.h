@@ -1,9 +1,18 @@
 /*
  * shadow.h - interface of shadow: pure rules about memory, over the mapped run-file format.
  *
+ *   layout.c     geometry of the run file: header, tables, areas, segments, leases
+ *   block.c      life cycle of a block: the only writer of a record's state word
+ *   classify.c   from an address in a slab to a slot and a verdict
+ *   verify*.c    the definition of a valid file (verify_priv.h)
+ *   program.c    does the loader preload a library into this program? (program.h)
+ *
  * No function makes a system call, takes a lock, allocates, or has static variables.  The runtime
  * uses these functions to decide, and the reporter to explain.  All are async-signal-safe.
  * Functions that write document the race that they resolve.
+ *
+ * The rooms below obey the same rules: ranges/ (maps.h), the table of mapped ranges, and leakscan/
+ * (leakscan.h), the mark phase of the leak check.
  */
 #ifndef SHADOW_H
 #define SHADOW_H
@@ -295,98 +304,6 @@ static inline uint32_t depot_module(uint64_t pc)
     return (uint32_t)(pc >> DEPOT_MODULE_SHIFT);
 }
 
-/* ---- reach.c: reachability of blocks (mark phase) -------------------------------------------- */
-
-/* A slab, or one large block. */
-struct reach_slab {
-    _Alignas(64) uint64_t start; /* address of its first slot */
-    const void *records;         /* block_records, `stride` bytes apart; constant during the scan */
-    uint64_t request;            /* size of a large block */
-    uint64_t magic;              /* for a slab: slot = (offset >> 4) * magic >> 32 */
-    uint32_t stride;
-    uint32_t slot_bytes; /* 0: a large block */
-    uint32_t slots;      /* 1 for a large block */
-    uint32_t first;      /* slots of all slabs before this one */
-    bool inherited;      /* its blocks are not reported by this image */
-};
-
-struct reach_range {
-    uint64_t start, end;
-};
-
-struct reach_heap {
-    uint64_t base;
-    uint64_t bytes;
-    const uint32_t *slab_of_unit;  /* slab number + 1; 0: none. bytes >> RTC_UNIT_SHIFT entries */
-    const struct reach_slab *slab; /* sorted by address */
-    uint32_t slabs;
-    uint32_t slots;  /* of all slabs */
-    uint32_t stacks; /* upper limit of their blocks' stack ids */
-    /*
-     * The last `client_slabs` slabs are client blocks at any address.  They are represented like
-     * large blocks, sorted, and do not overlap.  A pointer into a client block belongs only to that
-     * block.  Hidden memory is not scanned, except client blocks in it.
-     */
-    uint32_t client_slabs;
-    uint32_t hidden_count;
-    const struct reach_range *hidden;
-};
-
-struct reach_rules {
-    bool strict;         /* a pointer inside a block never counts as one to its start */
-    uint32_t mark_since; /* blocks with this mark or a later one are new */
-    /*
-     * Can this word be the address of a virtual table?  Called only for candidates of a C++ base
-     * class.
-     */
-    bool (*is_table)(void *about, uint64_t word);
-    /*
-     * Find the next piece of [*at, end) with data, and set *at and *piece_end (multiples of 8).
-     * Return false at the end.  Called only for blocks of at least REACH_SPARSE_BYTES, and for
-     * blocks outside of the heap.  NULL: scan all.
-     */
-    bool (*next_piece)(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end);
-    void *about;
-};
-
-#define REACH_SPARSE_BYTES (1u << 20)
-
-struct reach_scan;
-
-/*
- * Bytes of scratch memory for this heap; `least`: the minimum.  With less than the full size, scans
- * are slower if many blocks are found at once.  Few pages of the full size are used.
- */
-uint64_t reach_room(const struct reach_heap *h, bool least);
-/*
- * Start a scan.  `scratch`: zeroed, aligned like a block.  Return NULL if `bytes` is too small.
- * The description of the heap must stay valid until the end.  Blocks with BLOCK_FLAG_ROOT are
- * marked, with all that is reachable from them.
- */
-struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach_heap *h,
-                               const struct reach_rules *rules);
-/*
- * Scan `count` words of root number `root`, at address `at` (a multiple of 8): mark the blocks that
- * they point to, transitively. root 0: these blocks are in use by rule.  The words may be a copy;
- * words of blocks are read in place.
- */
-void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at,
-                uint32_t root);
-/*
- * The same for a live register of a thread.  `number`: a DWARF number or WITNESS_VECTOR + i, as
- * below.
- */
-void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);
-/* After the last root, call in this order: interior pointers, registers, lost blocks. */
-void reach_inside(struct reach_scan *r);
-void reach_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);
-void reach_lost(struct reach_scan *r);
-/*
- * Then return the groups of all live blocks, unordered.  Inherited blocks are in no group.  A group
- * without own blocks represents an inherited owner of indirectly lost blocks.
- */
-const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count);
-
 /* ---- verify.c: validation of a run file ------------------------------------------------------ */
 
 struct verify_error {
@@ -407,65 +324,5 @@ bool verify_launcher(const struct launcher_record *launcher, uint64_t offset,
  */
 bool verify_area(const void *area, uint64_t bytes, const struct run_header *run, uint32_t index,
                  struct verify_error *err);
-
-/* ---- maps.c: mapped ranges ------------------------------------------------------------------- */
-
-#define MAP_LEAF_REGIONS 32u
-
-struct map_leaf {
-    uint8_t order[MAP_LEAF_REGIONS]; /* slot numbers of its ranges, by address */
-    uint32_t count;
-    uint32_t used;         /* bit n: slot n contains a range */
-    uint32_t changed;      /* bit n: slot n has changed since the last query */
-    uint32_t next_changed; /* 0: not in the list */
-    uint32_t next_free;
-    struct map_region region[MAP_LEAF_REGIONS];
-};
-
-/* Not synchronised: the caller excludes concurrent changes and reads. */
-struct maps {
-    struct map_leaf *leaf;
-    uint32_t *order;
-    uint32_t room, made, leaves; /* leaves: capacity, ever used, in use */
-    uint32_t free;
-    uint32_t changed;
-    struct map_spot {
-        uint32_t k, i;     /* the i-th range of the k-th leaf */
-    } last;                /* the last range found; the next search starts there */
-    uint32_t count;        /* number of ranges */
-    uint64_t called_bytes; /* sum of the ranges that are MAP_CALLED */
-};
-
-/* Size of the storage for `regions` ranges.  The caller provides it, aligned for uint64_t. */
-size_t maps_bytes(uint32_t regions);
-void maps_init(struct maps *m, void *storage, size_t bytes);
-
-/*
- * The kernel's semantics: a new mapping replaces all mappings in its range; a range to remove or
- * protect may have holes.  Return false, without a change, if there is no room.
- */
-bool maps_put(struct maps *m, const struct map_region *r);
-bool maps_remove(struct maps *m, uint64_t start, uint64_t end);
-bool maps_protect(struct maps *m, uint64_t start, uint64_t end, uint8_t protection);
-
-/* Remove the range that has exactly this start and end, and copy it to *out. */
-bool maps_take(struct maps *m, uint64_t start, uint64_t end, struct map_region *out);
-
-/* Return the first range that ends above `at`, or NULL.  Valid until the next change. */
-const struct map_region *maps_find(struct maps *m, uint64_t at);
-/* Is the whole range unmapped? */
-bool maps_is_free(struct maps *m, uint64_t start, uint64_t end);
-
-/*
- * For a copy of the table: return the number + 1 of a leaf that has changed since it was last
- * returned here, and a mask of the changed slots.  Return 0 if there is none.  A leaf that is empty
- * now is no longer in use.
- */
-uint32_t maps_next_changed(struct maps *m, uint32_t *slots_mask);
-/* Mark all leaves as copied; only later changes are returned. */
-void maps_forget_changes(struct maps *m);
-
-/* Invariants: ranges are sorted, do not overlap, and equal neighbours are joined. */
-bool maps_is_valid(const struct maps *m);
 
 #endif

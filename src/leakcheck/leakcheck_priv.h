@@ -6,6 +6,7 @@
 
 #include "finish.h"
 #include "leakcheck.h"
+#include "leakscan.h"
 
 /* Memory for the duration of a leak check; it is not a root.  Return false if mmap fails. */
 static inline bool range_take(struct range *r, uint64_t bytes)

@@ -4,7 +4,7 @@
  *
  *    stop writers (as for a fork)
  *    -> stop the other threads (stop_the_world.c; at the end of the program: as the first step)
- *    -> list the roots (roots.c) -> mark (heap_view.c, shadow/reach.c)
+ *    -> list the roots (roots.c) -> mark (heap_view.c, shadow/leakscan/reach.c)
  *    -> write the results to the run file (leak_records.c) -> resume all
  *
  * Every wait is bounded.  If a check fails, the reason is recorded.

@@ -1,6 +1,6 @@
 /*
  * mapped.c - the mapping table: which ranges are mapped, and which calls mapped them. It is a map
- * of ranges (shadow/maps.c), updated by the calls that events intercept. A copy is in the run file.
+ * of ranges (shadow/ranges/maps.c), updated by the calls that events intercept. A copy is in the run file.
  *
  *      first call                each call                         check, end, request
  *      /proc/self/maps           before it: take out old ranges,   /proc/self/maps

@@ -11,6 +11,7 @@
 #define MAPPED_PRIV_H
 
 #include "init.h"
+#include "maps.h"
 
 #define ADDRESSES_END (1ull << 47) /* addresses above are the kernel's */
 

@@ -15,7 +15,7 @@
  * kernel's.  `reconciled`: the same, with every other call a raw system call: a range is right once it was compared.
  * Both end by SIGKILL after printing the kernel's mappings in the arenas, for the reader of the run file.
  *
- * rtc-build: shadow +feed.c -pthread
+ * rtc-build: ranges +feed.c -pthread
  */
 #include "feed.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shadow.h"
+#include "maps.h"
 
 #define FEED_PAGE 4096ull
 /* Substitutes for the kernel's device numbers of memory without a file system. */

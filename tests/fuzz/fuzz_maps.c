@@ -2,12 +2,12 @@
  * fuzz_maps.c - the address map: after any changes, with any capacity, it reports for each page the
  * same as a model of pages, and a change that exceeds the capacity changes nothing.
  *
- * rtc-build: shadow
+ * rtc-build: ranges
  *
  * An input is the room (one byte), then eight bytes for each change.
  */
 #include "fuzz.h"
-#include "../unit/shadow/maps_model.h"
+#include "../unit/ranges/maps_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -95,13 +95,15 @@ def symbols_of(path):
 def path_of_a_stack(stage):
     """The code that takes a stack is self-contained: no allocation, no lock, no system call."""
     found = 0
-    for room, folder in (('unwind', 'src/unwind'), ('shadow', 'shadow')):
-        objects = glob.glob('%s/CMakeFiles/%s.dir/%s/*.o' % (BUILD, room, folder))
+    shadow = {'shadow': 'shadow', 'ranges': 'shadow/ranges', 'leakscan': 'shadow/leakscan'}
+    for rooms in ({'unwind': 'src/unwind'}, shadow):
+        objects = [path for room, folder in rooms.items()
+                   for path in glob.glob('%s/CMakeFiles/%s.dir/%s/*.o' % (BUILD, room, folder))]
         symbols = {os.path.basename(o).split('.')[0]: symbols_of(o) for o in objects}
         own = set().union(*(defined for defined, _ in symbols.values()))
         for name, (_, undefined) in symbols.items():
             foreign = undefined - own - BYTES - MORE.get(name, set())
-            must(not foreign, '%s/%s.c asks for' % (folder, name), sorted(foreign))
+            must(not foreign, '%s of %s asks for' % (name, list(rooms)), sorted(foreign))
         found += len(objects)
     must(found >= 10, 'only', found, 'objects in', BUILD)
     return '%d objects' % found

@@ -20,6 +20,7 @@ BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 
 # The rooms that each room may include.  Repeated here on purpose: CMakeLists.txt is tested.  Rooms of one
 # floor (HEAP, CORE) include each other.
+SHADOW = ["shadow", "shadow/ranges", "shadow/leakscan"]
 HEAP = ["src/heap", "src/runfile", "src/fork"]
 CORE = ["src/track", "src/maps", "src/sync", "src/init"]
 FLOORS = ["src/base", "src/os"] + HEAP + ["src/unwind"] + CORE
@@ -40,23 +41,25 @@ def beside(room, floor):
 
 SEES = {
     "shadow": [],
+    "shadow/ranges": [],
+    "shadow/leakscan": ["shadow"],
     "src/base": ["shadow"],
     "src/os": ["shadow"] + FLOORS[:1],
     **{room: ["shadow"] + FLOORS[:2] + beside(room, HEAP) for room in HEAP},
     "src/unwind": ["shadow"] + FLOORS[:2],
-    **{room: ["shadow"] + beside(room, FLOORS) for room in CORE},
-    "src/intercept": ["shadow"] + FLOORS,
-    "src/events": ["shadow"] + FLOORS,
-    "src/counters": ["shadow"] + FLOORS,
-    "src/leakcheck": ["shadow", "src/exit"] + FLOORS,
-    "src/exit": ["shadow", "src/leakcheck"] + FLOORS,
-    "src": ["shadow", "src/intercept", "src/events", "src/counters", "src/leakcheck", "src/exit"] + FLOORS,
+    **{room: ["shadow", "shadow/ranges"] + beside(room, FLOORS) for room in CORE},
+    "src/intercept": ["shadow", "shadow/ranges"] + FLOORS,
+    "src/events": ["shadow", "shadow/ranges"] + FLOORS,
+    "src/counters": ["shadow", "shadow/ranges"] + FLOORS,
+    "src/leakcheck": SHADOW + ["src/exit"] + FLOORS,
+    "src/exit": SHADOW + ["src/leakcheck"] + FLOORS,
+    "src": SHADOW + ["src/intercept", "src/events", "src/counters", "src/leakcheck", "src/exit"] + FLOORS,
     "report": [],  # report.h alone, for every room
     **REPORT,
     "tools": ["shadow", "report"],
 }
 TOP = set("src include shadow report tests tools CMakeLists.txt LICENSE README.md ARCHITECTURE.md".split())
-RUNTIME = ["shadow"] + [room for room in SEES if room.startswith("src")]
+RUNTIME = SHADOW + [room for room in SEES if room.startswith("src")]
 # A variable declared for other files; with default visibility every access would be a lookup in the GOT.
 SHOWN = re.compile(r"^extern (?!HIDDEN)[^(\n]*[;{]", re.MULTILINE)
 SCRATCH = tempfile.TemporaryDirectory()
@@ -82,10 +85,10 @@ def flags():
 
 
 def on_path(command, names):
-    """Which of these headers this command line finds."""
+    """Which of these headers this command line finds; not libc's of the same name (<shadow.h>)."""
     text = "".join(f'#if __has_include("{n}")\nfinds {n}\n#endif\n' for n in names)
     TRY.write_text(text)
-    done = subprocess.run(command + ["-E", "-P", str(TRY)], capture_output=True, text=True, check=True)
+    done = subprocess.run(command + ["-nostdinc", "-E", "-P", str(TRY)], capture_output=True, text=True, check=True)
     return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("finds ")}
 
 

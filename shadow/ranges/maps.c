@@ -19,7 +19,7 @@
  * filled or emptied.  All other changes have three steps: cut ranges at an address, change the
  * whole ranges between two cuts, join equal neighbours.
  */
-#include "shadow.h"
+#include "maps.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * reach_flood.c - propagate marks: from a word to the block that it points to, transitively.
+ * mark.c - propagate marks: from a word to the block that it points to, transitively.
  *
  *   words --in the heap--> candidates --open--> counted --> queue -------> batch --> read words
  *     ^                    (prefetch bits                  | full       (prefetch         |
@@ -14,7 +14,7 @@
  * address order, cyclically.  While few blocks are waiting, they are read in the order in which
  * they were found: a linked list passes through the queue alone, without a search through bits.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 #define LINE_BYTES 64u
 

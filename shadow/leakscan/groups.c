@@ -1,12 +1,12 @@
 /*
- * reach_groups.c - sums by allocation stack and class, with an example block and its witness.
+ * groups.c - sums by allocation stack and class, with an example block and its witness.
  *
  * The example of a group is the first block added to it; the witness is the pointer first seen to
  * that block.  Groups are found by a hash of their key.  The table has room for all stacks of the
  * heap.  If there are more stacks than announced, their blocks are added to the groups of stack 0
  * (unknown), for which room is reserved.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 #include <stdatomic.h>
 

@@ -1,12 +1,12 @@
 /*
- * reach_read.c - find the words that point into the heap, and the slots that they point to.
+ * read_words.c - find the words that point into the heap, and the slots that they point to.
  *
  * Few words are pointers, and the upper halves of heap addresses have few values.  So eight words
  * at a time are compared with that range, with SSE2 instructions, which every x86-64 machine has.
  * Matching words become candidates.  The slots of all candidates are looked up in one loop: the
  * lookups are independent, so the processor overlaps their cache misses.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 #include <emmintrin.h>
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shadow.h"
+#include "maps.h"
 
 #define MODEL_PAGES 600u
 #define MODEL_BASE 0x7000000000ull

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shadow.h"
+#include "leakscan.h"
 
 #include <cmocka.h>
 

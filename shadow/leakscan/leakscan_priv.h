@@ -1,10 +1,18 @@
 /*
- * reach_priv.h - interfaces between the reach_*.c files (mark phase of the leak check).
+ * leakscan_priv.h - declarations shared by the files of the mark phase.
+ *
+ *   reach.c            the classes, the order of the steps, lost blocks and cycles
+ *   read_words.c       find the words that point into the heap, and their slots
+ *   mark.c             from a word to the block that it points to, transitively
+ *   kinds.c            records of blocks, compressed to two bytes for each slot
+ *   groups.c           sums by allocation stack and class
+ *   client.c           client blocks and hidden memory
+ *   cxx_heuristics.c   interior pointers that count as pointers to the start
  */
-#ifndef REACH_PRIV_H
-#define REACH_PRIV_H
+#ifndef LEAKSCAN_PRIV_H
+#define LEAKSCAN_PRIV_H
 
-#include "shadow.h"
+#include "leakscan.h"
 
 #define REACH_BATCH 32u       /* blocks read together */
 #define REACH_CANDIDATES 128u /* pointers looked up together */
@@ -119,7 +127,7 @@ struct reach_scan {
     uint64_t *inside;    /* meaning depends on the step, see reach.c */
     uint64_t *waiting;   /* counted but not read: found while the queue was full */
     uint64_t bits;       /* size of each of the three bitmaps */
-    uint64_t slow_bytes; /* larger blocks are read by reach_client.c */
+    uint64_t slow_bytes; /* larger blocks are read by client.c */
     /* address range of client blocks outside of the heap; 0: none */
     uint64_t client_low, client_high;
     struct reach_trail *trail; /* valid for some blocks with `inside` set */
@@ -127,14 +135,14 @@ struct reach_scan {
     uint64_t waiting_count;
     uint64_t waiting_from; /* index of the word where the last search ended */
 
-    /* reach_groups.c */
+    /* groups.c */
     struct leak_group *group;
     uint32_t *group_of; /* hash table: group number + 1, 0: none */
     uint32_t group_mask;
     uint32_t groups;
     uint32_t groups_max;
 
-    /* reach_flood.c: counted blocks to read, the current batch, and candidates */
+    /* mark.c: counted blocks to read, the current batch, and candidates */
     struct reach_found *queue; /* at most queue_mask + 1 entries */
     uint64_t queue_next, queue_end;
     uint64_t queue_mask, queue_left; /* free entries */
@@ -181,7 +189,7 @@ static inline void reach_prefetch(const void *address)
     __builtin_prefetch(address, 0, 2);
 }
 
-/* ---- reach_client.c -------------------------------------------------------------------------- */
+/* ---- client.c -------------------------------------------------------------------------------- */
 
 struct reach_scan;
 /* Call when all slabs are open. */
@@ -253,7 +261,7 @@ static inline const reach_word *reach_memory(uint64_t address)
     return (const reach_word *)(uintptr_t)address;
 }
 
-/* ---- reach_kinds.c --------------------------------------------------------------------------- */
+/* ---- kinds.c --------------------------------------------------------------------------------- */
 
 /* Upper limit of the number of kinds. */
 uint64_t reach_kinds_most(const struct reach_heap *h);
@@ -286,7 +294,7 @@ const struct reach_slab *reach_slab_of(struct reach_scan *r, uint64_t slot);
 /* Is the address inside the requested size of its block? */
 bool reach_is_into(const struct reach_scan *r, const struct reach_spot *s);
 
-/* ---- reach_read.c ---------------------------------------------------------------------------- */
+/* ---- read_words.c ---------------------------------------------------------------------------- */
 
 /* Scan `count` words, the first of which is at `where`. */
 void reach_read(struct reach_scan *r, const reach_word *words, uint64_t count, uint64_t where);
@@ -297,7 +305,7 @@ void reach_locate_all(struct reach_scan *r);
 /* Visit the candidates, read the blocks of the batch, and locate the candidates found in them. */
 void reach_read_batch(struct reach_scan *r);
 
-/* ---- reach_flood.c --------------------------------------------------------------------------- */
+/* ---- mark.c ---------------------------------------------------------------------------------- */
 
 /* Visit all located candidates. */
 void reach_visit_all(struct reach_scan *r);
@@ -309,7 +317,7 @@ void reach_read_block(struct reach_scan *r, const struct reach_block *b);
 /* Read queued blocks, and the blocks found from them, until none is left. */
 void reach_flood(struct reach_scan *r);
 
-/* ---- reach_groups.c -------------------------------------------------------------------------- */
+/* ---- groups.c -------------------------------------------------------------------------------- */
 
 /* Count a block that is the first of its kind, or of kind 0: it may be the first of its group. */
 uint64_t reach_count_first(struct reach_scan *r, const struct reach_spot *s, enum reach_count c,
@@ -331,7 +339,7 @@ void reach_settle(struct reach_scan *r);
 /* Add the blocks found from an owner to the owner's group. */
 void reach_count_indirect(struct reach_scan *r, const struct reach_spot *s, struct reach_trail t);
 
-/* ---- reach_cxx.c ----------------------------------------------------------------------------- */
+/* ---- cxx_heuristics.c ------------------------------------------------------------------------ */
 
 /* Is a pointer to the end of a block one that new[] returns for an empty array? */
 bool reach_is_empty_array(const struct reach_scan *r, const struct reach_block *b, uint64_t inside);

@@ -1,5 +1,5 @@
 /*
- * reach_client.c - client blocks, and hidden memory that is not scanned.
+ * client.c - client blocks, and hidden memory that is not scanned.
  *
  * A program may register blocks that it makes itself, in memory from malloc or mmap.  It may also
  * hide memory, for example an allocator's free lists with stale pointers.
@@ -17,7 +17,7 @@
  * the heap are found where large blocks are found.  All memory is read here, piece by piece, as
  * soon as there is one such block or range.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 static const struct reach_slab *list_of(const struct reach_heap *h)
 {

@@ -1,5 +1,5 @@
 /*
- * reach_cxx.c - interior pointers that count as pointers to the start of a block.
+ * cxx_heuristics.c - interior pointers that count as pointers to the start of a block.
  *
  *   new T[n] with a destructor   | n | T T T ...      to the first T.  The cookie n has 8 bytes, or
  *                                                     as many as T's alignment.  With n = 0 the
@@ -12,7 +12,7 @@
  * check requires the exact values that a compiler or library writes, so a block of zeros matches
  * none.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 #define STRING_HEADER 24u
 

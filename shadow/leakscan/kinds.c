@@ -1,5 +1,5 @@
 /*
- * reach_kinds.c - compress block records to two bytes for each slot.
+ * kinds.c - compress block records to two bytes for each slot.
  *
  * Marking needs the size and allocation stack of each block, in random address order.  So this data
  * should be small.  Records are not: they lie in pages of the run file.  But a program allocates at
@@ -10,7 +10,7 @@
  * Kind 0 is used for large blocks, for client blocks, and when no number is left.  Records of kind
  * 0 are read each time.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 uint64_t reach_kinds_most(const struct reach_heap *h)
 {

@@ -33,11 +33,11 @@
  * no own block, only the indirect blocks.
  *
  * Three bits for each block hold the state: open (live, not classified), inside, and waiting
- * (reach_flood.c).  `inside` has a different meaning in each step: has an interior pointer; in a
+ * (mark.c).  `inside` has a different meaning in each step: has an interior pointer; in a
  * register; pointed to by another lost block; not visited by walk (3), then candidate.  Blocks with
  * this bit set at the start of own_all are the owners.
  */
-#include "reach_priv.h"
+#include "leakscan_priv.h"
 
 #include <string.h>
 
