@@ -113,7 +113,7 @@ static NOINLINE void large(size_t count)
         free(made(malloc(300000)));
 }
 
-/* 1,000 blocks, then free them: more than a thread keeps at hand.  A round is one block. */
+/* 1,000 blocks, then free them: more than a thread's cache holds.  A round is one block. */
 static NOINLINE void batch(size_t count)
 {
     static void *block[1000];

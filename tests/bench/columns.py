@@ -1,4 +1,4 @@
-"""columns.py - what is put side by side: glibc, rtcheck, other allocators, other tools."""
+"""columns.py - the compared columns: glibc, rtcheck, other allocators, other tools."""
 import collections
 import os
 import pathlib

@@ -22,7 +22,7 @@
 #define RANGES (1 << 16 | 1 << 17) /* VM_MAPPED, VM_UNMAPPED: the same numbers in both */
 
 static const char *how;
-static volatile unsigned long told; /* libc declares what calls back here to be leaves */
+static volatile unsigned long told; /* volatile: libc declares the calls that call back here as leaf functions */
 static char *page, *holes; /* of a page, a page before each */
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -127,8 +127,8 @@ void events_end(void)
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 /*
- * In many places in turn, between pages of another kind: what the kernel does for one place depends on what
- * lies around it in its own tree, and differs by half.
+ * At many addresses in turn, between pages of another kind: the kernel's cost at one address depends on the
+ * neighbouring mappings in its tree, and differs by half.
  */
 void map_and_unmap(size_t count)
 {

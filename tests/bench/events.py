@@ -32,7 +32,7 @@ def fronts():
 # ---- measuring --------------------------------------------------------------------------------
 
 def time_call(row, front, milliseconds):
-    """ns of a round, the least and the median of the reps; None: it failed."""
+    """ns of a round: the least and the median of the reps; None: the run failed."""
     command = [str(BUILD / "tests/bench/calls"), "time", row.kind, "4", "1", str(milliseconds)]
     done = subprocess.run(["env"] + front.variables + front.words + command, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)

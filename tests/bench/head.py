@@ -1,4 +1,4 @@
-"""head.py - what was on while it was measured: read from the run file of a run of this very build."""
+"""head.py - the active features of the measured build: read from the run file of one of its runs."""
 import re
 import subprocess
 
@@ -36,7 +36,7 @@ def build_id(path):
 
 
 def frames_of(text):
-    """How many frames the deepest stack has."""
+    """The number of frames of the deepest stack."""
     parent = {m[0]: m[1] for m in re.findall(r"^   stack (\w+) .*parent=(\w+)", text, re.MULTILINE)}
 
     def depth(node):
@@ -79,7 +79,7 @@ def print_head(head):
             f"heap {head['heap']}; lost features {head['lost_features']:#x}")
 
 
-# ---- what stacks take ---------------------------------------------------------------------------
+# ---- memory of stacks ---------------------------------------------------------------------------
 
 def stack_memory(text):
     """Stack memory from one dump: its counters if the image has them, else counts of the dump's records."""

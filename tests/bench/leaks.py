@@ -45,7 +45,7 @@ def fronts(place):
 # ---- measuring --------------------------------------------------------------------------------
 
 def end_of(row, front):
-    """CPU and clock of one program's end, in ms; None: it failed, or took too long."""
+    """CPU and clock of one program's end, in ms; None: the run failed or timed out."""
     command = ["env", *front.variables, *front.words, str(BUILD / "tests/bench/heaps"), row.kind, str(row.count)]
     if front.slow:
         command = ["timeout", str(PATIENCE), *command]
@@ -112,6 +112,6 @@ def markdown(found):
 
 
 def check(found, text):
-    """Is every row there, with figures of what has to be sound?"""
+    """Are all rows present, with figures in all sound columns?"""
     return [f"{f['name']}: no end of {name}" for f in found for name in ("glibc", "rtcheck", "launcher")
             if not f["columns"][name]["clock_ms"] or f"\n| {f['name']} | {name} | " not in text]

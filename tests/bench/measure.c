@@ -1,5 +1,5 @@
 /*
- * measure.c - what a command costs, by the kernel's own account of it (wait4).
+ * measure.c - the cost of a command, as accounted by the kernel (wait4).
  *
  *     measure RESULT TIMES [NAME=VALUE...] COMMAND [ARG...]
  *

@@ -1,4 +1,4 @@
-"""stacks.py - what taking the stack of each malloc and free adds, at several depths.
+"""stacks.py - the cost of taking the stack of each malloc and free, at several depths.
 
 calls.c makes pairs of malloc and free in a loop: always from the same place, or through four levels
 of calls that are others each time; 1, 2 and 8 threads.  Added is (x - its base) / 2: what stacks
@@ -40,7 +40,7 @@ def words(place):
 # ---- measuring --------------------------------------------------------------------------------
 
 def time_pair(place, front, milliseconds):
-    """ns of the least rep; None: it failed."""
+    """ns of the least rep; None: the run failed."""
     command = [str(BUILD / "tests/bench/calls"), "time", place.kind, str(place.depth), str(place.threads),
                str(max(1, milliseconds // min(place.threads, 2)))]
     done = subprocess.run(["env"] + front.variables + front.words + command, stdin=subprocess.DEVNULL,

@@ -13,8 +13,8 @@ PROGRAMS = {"python3": 1.8, "cc1 -O1": 1.35, "sqlite3": 1.3}
 PER_STACK, PER_PC = 64, 40 # bytes
 LEAKS = {"tree": 8, "mixed": 4, "sparse": 4} # at least, LSan's check to ours
 HELLO_MS = 5 # more at its end
-EVENTS_SHARE = 1.05 # of ucm's time at most: not slower, within what the kernel's part differs
-THREADS_SHARE = 0.9 # of one thread's ratio: as good, within what a round differs from the next
+EVENTS_SHARE = 1.05 # of ucm's time at most: equal, within the variation of the kernel's part
+THREADS_SHARE = 0.9 # of one thread's ratio: equal, within the variation between rounds
 
 
 def line(what, got, want, at_least, median=None):

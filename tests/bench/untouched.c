@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     if (!table)
         return 125;
     memset((void *)table, 0, (count + 1) * sizeof *table);
-    table[count] = malloc(bytes); /* what only the first one costs */
+    table[count] = malloc(bytes); /* pay the cost of a first allocation */
     resident_kib();
     long resident = resident_kib();
     getrusage(RUSAGE_SELF, &before);

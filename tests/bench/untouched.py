@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # rtc-test: bench/untouched ci 60 --check
 # rtc-test: bench/untouched_all full 300 --check --all
-"""What blocks cost that are allocated and never written: resident memory, page faults and CPU time.
+"""The cost of blocks that are allocated and never written: resident memory, page faults and CPU time.
 
     untouched.py [--all] [--check]
 
@@ -41,7 +41,7 @@ RECORD, UNIT = 64, 56
 def bound_kib(bytes_, count, at_end):
     units = bytes_ // (64 * KIB) + 1
     tables = RECORD + UNIT * units + (128 + 12 * units if at_end else 0)
-    return count * (PAGE + tables) / KIB + 256 # what comes in steps: areas of the run file, page tables
+    return count * (PAGE + tables) / KIB + 256 # memory that grows in steps: areas of the run file, page tables
 
 
 def run(bytes_, count, variables):
@@ -66,7 +66,7 @@ def measure(bytes_, count, variables):
 def check(bytes_, count, native, ours):
     """Return an error text, or None."""
     if bytes_ < LARGE_FROM:
-        return None # a slot of a slab, which has neighbours: not this test's
+        return None # a slot of a slab shares its pages with others: not tested here
     for name, i, at_end in (("allocated", 0, False), ("at the end", 1, True)):
         most = native[i] + bound_kib(bytes_, count, at_end)
         if ours[i] > most:

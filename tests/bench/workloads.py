@@ -1,4 +1,4 @@
-"""workloads.py - what is run under every column: loads of our own, and programs with their inputs."""
+"""workloads.py - the programs for every column: allocator loads, and real programs with their inputs."""
 import collections
 import json
 import random

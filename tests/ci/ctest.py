@@ -123,7 +123,7 @@ RULES = """{
 
 
 def valgrind_suppressed(stage):
-    """CTest hands its suppressions on: what they are about is no defect and fails no test."""
+    """CTest passes its suppressions on: suppressed findings are not defects and fail no test."""
     rules = stage.room() + '/rules'
     with open(rules, 'w') as f:
         f.write(RULES)

@@ -1,6 +1,6 @@
 /*
  * conform_cxx.cc - every form of operator new and delete, the new-handler, exceptions, and the
- * library on top of them; compared with what libstdc++ does on glibc's malloc.
+ * library on top of them; compared with libstdc++ on glibc's malloc.
  *
  * rtc-build: +harness.c +cxx_*.cc -pthread -fsized-deallocation
  */

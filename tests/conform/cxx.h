@@ -1,5 +1,5 @@
 /*
- * cxx.h - the rows of cxx.def, one function each, and what they share.
+ * cxx.h - the rows of cxx.def, one function each, and their shared code.
  */
 #ifndef CONFORM_CXX_H
 #define CONFORM_CXX_H

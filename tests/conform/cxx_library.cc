@@ -76,7 +76,7 @@ void nested_exceptions()
     }
 }
 
-/* Larger than what libstdc++ keeps for emergencies. */
+/* Larger than the emergency pool of libstdc++. */
 struct large_exception {
     char bytes[100000];
 };

@@ -14,7 +14,7 @@ namespace rows {
 
 /* ---- no memory ------------------------------------------------------------------------------ */
 
-/* Rounded up to the alignment these stay what they are. */
+/* Rounding these up to the alignment does not change them. */
 const size_t too_much_rounded[] = { SIZE_MAX - 4095, SIZE_MAX - 8191,
                                     static_cast<size_t>(PTRDIFF_MAX) + 1,
                                     static_cast<size_t>(1) << 47 };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each block is recorded as made by what made it."""
+"""The record of each block names the function that allocated it."""
 # rtc-test: conform/families ci 60
 import os
 import re

@@ -122,7 +122,7 @@ static const char program[] = "/bin/true", missing[] = "/nonexistent/program";
 sighandler_t bsd_signal(int number, sighandler_t handler); /* which this C's header hides */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Returns what the function did; errno is printed with it. */
+/* Return the result of the function; errno is printed with it. */
 struct call {
     const char *function, *what;
     long (*make)(void *p);

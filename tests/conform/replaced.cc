@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#ifndef __clang__ /* it has no such warning */
+#ifndef __clang__ /* gcc has no such warning */
 #pragma GCC diagnostic ignored "-Wsized-deallocation" // the sized form is to be the library's
 #endif
 

@@ -1,4 +1,4 @@
-/* rows.h - the rows of rows.def, one function each, and what they use. */
+/* rows.h - the rows of rows.def, one function each, and their shared code. */
 #ifndef CONFORM_ROWS_H
 #define CONFORM_ROWS_H
 

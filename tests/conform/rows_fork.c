@@ -1,4 +1,4 @@
-/* rows_fork.c - children of every kind: what they inherit, what they allocate, how they end. */
+/* rows_fork.c - children of every kind: inherited blocks, allocations, ends. */
 #include "rows.h"
 
 #include <malloc.h>

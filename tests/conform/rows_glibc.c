@@ -452,7 +452,7 @@ void row_malloc_hooks_never_called(void)
     print_result("called %d times", hooks_called);
 }
 
-/* By name: mtrace.h and mcheck.h promise what only a debug library of glibc's still does. */
+/* By name: the functions of mtrace.h and mcheck.h only work with a debug library of glibc's. */
 void row_mtrace_and_mcheck(void)
 {
     void (*mtrace)(void), (*muntrace)(void);

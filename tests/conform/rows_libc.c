@@ -1,4 +1,4 @@
-/* rows_libc.c - what libc allocates for the program, and the program frees or grows. */
+/* rows_libc.c - blocks that libc allocates, and that the program frees or resizes. */
 #include "rows.h"
 
 #include <argz.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Blocks of one size with a pattern of their own each, up to `bytes` of them. */
+/* Blocks of one size, each with a different pattern, up to `bytes` in total. */
 static void fill_with(size_t size, size_t bytes)
 {
     size_t count = bytes / size < 40000 ? bytes / size : 40000, got = 0, damaged = 0;
@@ -171,7 +171,7 @@ void row_phases(void)
         fill_with(sizes[i], 24u << 20);
 }
 
-/* Large blocks come and go: what is given back can be had again, for ever. */
+/* Large blocks are allocated and freed repeatedly: freed memory can be allocated again. */
 void row_large_again_and_again(void)
 {
     for (int i = 0; i < rounds(2000); i++) {
@@ -201,7 +201,7 @@ struct link {
 
 enum { STOP_BYTES = 768u << 20 };
 
-/* Exit codes: 0 as it should be, else what was not. */
+/* Exit codes: 0 for success, else the condition that failed. */
 static int exhaust(void *argument)
 {
     size_t size = *(size_t *)argument, total = 0;
@@ -226,7 +226,7 @@ static int exhaust(void *argument)
         list = link;
     }
     void *p = malloc(8u << 20);
-    return p ? 0 : 14; /* what was freed did not come back */
+    return p ? 0 : 14; /* the freed memory is not available */
 }
 
 static void print_exhaust(size_t size)

@@ -149,7 +149,7 @@ void row_calloc_zeroed(void)
     }
 }
 
-/* Freed blocks are dirty; what calloc makes of them may not be. */
+/* Freed blocks are dirty; those returned by calloc must not be. */
 void row_calloc_of_dirty_blocks(void)
 {
     static void *blocks[256];

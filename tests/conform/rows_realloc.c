@@ -187,7 +187,7 @@ void row_realloc_of_valloc(void)
     free(q);
 }
 
-/* Many blocks resized at random against a model of what they must hold. */
+/* Many blocks resized at random, compared with a model of their contents. */
 void row_realloc_random(void)
 {
     enum { BLOCKS = 64, STEPS = 20000 };

@@ -59,7 +59,7 @@ static bool is_inside(const void *context)
     return pc >= storm.text_start && pc < storm.text_end;
 }
 
-/* Allocates, resizes, frees what an earlier handler left, leaves a block to a later one. */
+/* Allocate, resize, free a block of an earlier handler call, keep a block for a later one. */
 static void handle_with_heap(uint32_t n)
 {
     size_t size = 16 + n % 13 * 50 + (n % 97 == 0 ? 70000 : 0);

@@ -152,7 +152,7 @@ static void *touch_heap(void *argument)
     return p;
 }
 
-/* Each ends with a block of its own in another's hands. */
+/* Each thread ends while another one holds a block of it. */
 void row_threads_short_lived(void)
 {
     void *block = NULL;

@@ -59,7 +59,7 @@ def expected(name):
 
 
 def reasons(stage):
-    """The kernel's own refusals, each of them, in words; nothing is counted that was not opened."""
+    """Each refusal of the kernel has its text; an event that was not opened is not counted."""
     for name in SAID:
         scene = [stage.program('counters/refuse'), str(getattr(errno, name))]
         run = Run(stage, [stage.program('counters/reasons')], how='hand', wrap=scene).wait()

@@ -1,6 +1,6 @@
 /*
- * faults.c - touches 1000 new pages in each of: the first thread, a second one, a forked child, and what that
- * becomes by exec.  Ends with 5.
+ * faults.c - touches 1000 new pages in each of: the first thread, a second one, a forked child, and the
+ * program that this child execs.  Ends with 5.
  *
  * rtc-build: -pthread
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""rtcheck --counters: what a program, its threads and its children made the machine do, from outside."""
+"""rtcheck --counters: counts of a program with its threads and children, from outside."""
 # rtc-test: counters/launcher ci 60
 import errno
 import os
@@ -44,7 +44,7 @@ def everybody(stage):
 
 
 def text(stage):
-    """The same in the text, in front of the last line; not where nothing is to change from run to run."""
+    """The same counters in the text, before the last line; not in a deterministic report."""
     run = Run(stage, [stage.program('counters/faults')], options=['counters=faults:u,rusage:user-time,clock:thread'], files=False).wait()
     lines = run.err.decode().splitlines()[-4:]
     for line, wanted in zip(lines, (r'COUNTERS        faults:u                 {10}\d{4}     perf: software',

@@ -106,7 +106,7 @@ static const struct row row[] = {
 #undef ROW
 };
 
-/* It is known to the runtime. */
+/* Register the thread with the runtime. */
 static void allocate_once(void)
 {
     free(malloc(1));

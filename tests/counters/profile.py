@@ -13,7 +13,7 @@ from harness import SOURCE, Run, main, must
 from contracts import absent, example, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
-ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks', 'sites_without_end')]  # in scenes of their own
+ROWS = [r for r in ROWS if r not in ('pool_full', 'hidden_leaks', 'sites_without_end')]  # with their own setup
 
 
 def rows(how, most):

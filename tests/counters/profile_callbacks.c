@@ -13,7 +13,7 @@
 
 static _Atomic unsigned delivered;
 
-/* ---- what a callback may do ----------------------------------------------------------------------- */
+/* ---- permitted calls in a callback ---------------------------------------------------------------- */
 
 static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
@@ -24,7 +24,7 @@ static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, 
     must(rtc_profile_start_reads(p, 0) == 0 && rtc_profile_start_reads(p, 0) == 0);
     must(rtc_profile_read_u64(p, (uint32_t)allocs[0], &allocs[2]) == 0);
     must(rtc_profile_end_reads(p, 0) == 0 && rtc_profile_end_reads(p, 0) == 0);
-    must(rtc_profile_end_reads(p, 0) == -EINVAL); /* what its owner has begun is not its own */
+    must(rtc_profile_end_reads(p, 0) == -EINVAL); /* a callback cannot end a read that the program has started */
     must(rtc_profile_read_data(p, (uint32_t)allocs[3], &sites, &bytes) == -ERANGE && bytes >= 24);
     must(rtc_profile_context(p) == NULL && rtc_profile_site_of(freed) == 0);
     delivered++;
@@ -67,7 +67,7 @@ static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *pa
     return 0;
 }
 
-/* Errors, not deadlocks; also between callbacks of the two kinds. */
+/* These calls return errors and do not deadlock; also between callbacks of the two kinds. */
 void row_callback_limits(void)
 {
     rtc_profile_t *p = open_process();
@@ -90,7 +90,7 @@ static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     must(!malloc(10) && errno == ENOMEM && !calloc(1, 10) && !aligned_alloc(64, 64));
     must(posix_memalign(&q, 64, 64) == ENOMEM && !strdup("word"));
     must(!realloc(NULL, 10) && !realloc(mine, 8) && !realloc(mine, 1 << 20));
-    free(theirs); /* that it may */
+    free(theirs); /* permitted */
     must(!malloc(10)); /* still */
     free_badly(theirs); /* its own errors are not delivered to it */
     delivered++;
@@ -105,14 +105,14 @@ void row_callback_allocates(void)
     memcpy(mine, "as it is", 8);
     listen_to(p, "bad_free", allocates, NULL);
     unsigned errors = 0;
-    listen_to(p, "alloc_error", count_call, &errors); /* none of it is one */
+    listen_to(p, "alloc_error", count_call, &errors); /* none of these failures counts as one */
     uint64_t frees = read_var(p, "free_calls"), allocs = read_var(p, "alloc_calls");
     must(rtc_profile_reset(open_process(), 0) == 0);
     free_badly((char *)mine + 1);
     must(delivered == 1 && errors == 0 && memcmp(mine, "as it is", 8) == 0);
     must(read_var(p, "alloc_calls") == allocs && read_var(p, "free_calls") == frees + 1);
     must(read_var(p, "err_duf") == 1 && read_var(p, "err_maf") == 1 && read_var(p, "err_oom") == 0);
-    must((mine = realloc(mine, 100))); /* it is over */
+    must((mine = realloc(mine, 100))); /* after the callback */
     must(malloc(10));
 }
 
@@ -212,7 +212,7 @@ static int ends(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, s
     return 0;
 }
 
-/* Over what the thread has left. */
+/* Overwrite the stack of the thread. */
 static void scribble(void *unused)
 {
     volatile char room[1 << 16];

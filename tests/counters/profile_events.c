@@ -42,7 +42,7 @@ static int take_note(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     delivered.tid = (pid_t)syscall(SYS_gettid);
     delivered.count++;
     errno = 99; /* not visible to the program */
-    return -1;  /* nor this */
+    return -1;  /* nor is this */
 }
 
 static bool was_delivered(rtc_profile_t *p, const char *event)
@@ -85,7 +85,7 @@ void row_bad_free(void)
     free_badly(no_block + 2);
     must(errno == 5 && was_delivered(p, "bad_free") && delivered.bad_free.kind == RTC_PROFILE_BAF);
     free(q);
-    for (unsigned i = 0; i < 3; i++) { /* also where it is no new error */
+    for (unsigned i = 0; i < 3; i++) { /* also for repeated errors */
         free_badly(q);
         must(was_delivered(p, "bad_free") && delivered.bad_free.kind == RTC_PROFILE_DUF);
     }
@@ -159,7 +159,7 @@ void row_pool_full(void)
     rtc_profile_t *p = open_process();
     listen_to(p, "pool_full", take_note, &delivered);
     fill_pool(1000000);
-    delivered.count = delivered.count != 0; /* two things may find no room in one malloc: stacks, and what it costs */
+    delivered.count = delivered.count != 0; /* in one malloc both the stack and the record of the block may fail */
     must(was_delivered(p, "pool_full") && delivered.pool.size >= delivered.pool.used && delivered.pool.size == read_var(p, "pool_size"));
     listen_to(p, "pool_full", NULL, NULL);
     fill_pool(100000);
@@ -259,7 +259,7 @@ void row_thread_callbacks(void)
     free_twice();
     must(delivered.count == 1);
     pid_t pid = fork();
-    if (pid == 0) { /* it is the parent's thread that is listened to */
+    if (pid == 0) { /* the callback is for the parent's thread */
         free_twice();
         _exit(delivered.count == 1 ? 0 : 1);
     }

@@ -153,7 +153,7 @@ void row_counts(void)
     must(read_var(p, "threads_live") == 1);
 }
 
-/* It was, and so it stays. */
+/* A peak does not decrease. */
 void row_peak(void)
 {
     rtc_profile_t *p = open_process();
@@ -232,5 +232,5 @@ void row_data(void)
     must(rtc_profile_read_data(p, allocs, NULL, &size) == -ERANGE && size == 8);
     must(rtc_profile_read_data(p, allocs, NULL, &size) == -EINVAL);
     must(rtc_profile_read_data(p, allocs, word, NULL) == -EINVAL);
-    must(rtc_profile_read_u64(p, top, word) == -EINVAL); /* it is no number */
+    must(rtc_profile_read_u64(p, top, word) == -EINVAL); /* the variable is not a number */
 }

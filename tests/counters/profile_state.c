@@ -70,7 +70,7 @@ __attribute__((noinline)) static void lose_two(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* Run with a rule that hides what lose_two loses: a leak, or two where something points to one of the blocks. */
+/* Run with a rule that suppresses the leaks of lose_two: one leak, or two if a pointer to one of the blocks exists. */
 void row_hidden_leaks(void)
 {
     rtc_profile_t *p = open_process();

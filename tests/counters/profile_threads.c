@@ -150,7 +150,7 @@ void row_threads(void)
     must(read_var(own, "alloc_calls") == 20);
     other.stage = 3;
     must(pthread_join(thread, NULL) == 0);
-    must(read_var(p, "alloc_calls") >= 7); /* it stays */
+    must(read_var(p, "alloc_calls") >= 7); /* the count does not decrease */
 }
 
 void row_forks(void)

@@ -1,4 +1,4 @@
-/* rows_bind.c - sets of the calling thread: what they count, from where, until when. */
+/* rows_bind.c - sets of the calling thread: the counted events, from binding to unbinding. */
 #include "contract.h"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ void row_bind_errors(void)
     must(open_descriptors() == before);
 }
 
-/* An event that no machine has: nothing of the set stays open. */
+/* With an event that no machine has, all descriptors of the set are closed. */
 void row_all_or_none(void)
 {
     unsigned before = open_descriptors();
@@ -83,7 +83,7 @@ void row_presets(void)
     touch(64);
     must(is_about(sampled(cpc, set, 0), 1000064) && sampled(cpc, set, 1) == UINT64_MAX);
     must(rtc_cpc_set_request_preset(cpc, set, 0, 2000000) == 0);
-    must(is_about(sampled(cpc, set, 0), 1000064)); /* not yet */
+    must(is_about(sampled(cpc, set, 0), 1000064)); /* the preset takes effect at a restart */
     must(rtc_cpc_set_restart(cpc, set) == 0 && is_about(sampled(cpc, set, 0), 2000000));
     must(rtc_cpc_unbind(cpc, set) == 0 && rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
     must(is_about(sampled(cpc, set, 0), 2000000));
@@ -255,7 +255,7 @@ void row_overflow(void)
     must(overflow.signals == 0 && sampled(overflow.cpc, overflow.set, 1) >= (uint64_t)-40);
     touch(60);
     must(overflow.signals == 1 && overflow.index == 1 && overflow.code == POLL_HUP);
-    must(value_of(overflow.cpc, overflow.buf, 1) < 10); /* it went round */
+    must(value_of(overflow.cpc, overflow.buf, 1) < 10); /* it wrapped to 0 */
 
     /* The whole set has stopped; only a restart starts it again. */
     uint64_t frozen = sampled(overflow.cpc, overflow.set, 0);
@@ -266,7 +266,7 @@ void row_overflow(void)
     touch(500);
     must(overflow.signals == 1 && sampled(overflow.cpc, overflow.set, 0) == frozen);
 
-    /* With a restart in the handler it comes again and again; a signal of one's own choice. */
+    /* With a restart in the handler the signal comes repeatedly; here a signal of the program's choice. */
     overflow.restart = true;
     must(rtc_cpc_overflow_signal(overflow.cpc, SIGRTMIN + 2) == 0);
     handle_overflows(SIGRTMIN + 2);
@@ -295,7 +295,7 @@ void row_overflow_errors(void)
     fails(rtc_cpc_overflow_signal(overflow.cpc, 0), EINVAL, 0);
     fails(rtc_cpc_overflow_signal(overflow.cpc, SIGKILL), EINVAL, 0);
     fails(rtc_cpc_overflow_signal(overflow.cpc, 65), EINVAL, 0);
-    must(rtc_cpc_bind_curlwp(overflow.cpc, overflow.set, 0) == 0); /* it will not overflow */
+    must(rtc_cpc_bind_curlwp(overflow.cpc, overflow.set, 0) == 0); /* without overflow signals */
     touch(64);
     must(is_about(sampled(overflow.cpc, overflow.set, 1), 64));
     fails(rtc_cpc_overflow_index(overflow.cpc, overflow.set, 0), EINVAL, 0);
@@ -322,7 +322,7 @@ static void sample_in_handler(int signal)
     ticks++;
 }
 
-/* A handler may do what it has interrupted. */
+/* A handler may call the function that it has interrupted. */
 void row_sampled_in_a_handler(void)
 {
     shared = open_quietly();
@@ -428,7 +428,7 @@ void row_sandbox(void)
     spin();
     must(sampled(cpc, clock, 0) > first);
     must(rtc_cpc_disable(cpc) == 0);
-    must(rtc_cpc_set_sample(cpc, usage, other) == 0); /* what it had counted by then is not known, either */
+    must(rtc_cpc_set_sample(cpc, usage, other) == 0); /* its earlier count is unknown, too */
     must(rtc_cpc_buf_reading(cpc, other, 0, &r) == 0 && !r.known && !r.value);
     first = sampled(cpc, clock, 0);
     spin();

@@ -1,4 +1,4 @@
-/* rows_buf.c - what was read, and arithmetic on it. */
+/* rows_buf.c - buffers of samples, and arithmetic on them. */
 #include "contract.h"
 
 void row_unknown_until_sampled(void)

@@ -60,11 +60,11 @@ void row_captured_process(void)
     must(rtc_cpc_bind_pctx(cpc, pctx, 0, set, 0) == 0);
     must(sampled(cpc, set, 0) == 7000);
     have_it_work();
-    touch(100); /* not counted */
+    touch(100); /* not counted: faults of this process */
     uint64_t faults = sampled(cpc, set, 0);
     must(faults >= 7500 && faults < 7600 && sampled(cpc, set, 1) > 0);
     must(rtc_cpc_set_restart(cpc, set) == 0 && sampled(cpc, set, 0) == 7000);
-    must(rtc_pctx_release(pctx) == 0); /* it counts on */
+    must(rtc_pctx_release(pctx) == 0); /* counting continues */
     have_it_work();
     must(sampled(cpc, set, 0) >= 7500);
     end_worker();
@@ -107,7 +107,7 @@ void row_pctx_errors(void)
     fails(rtc_cpc_bind_pctx(cpc, self, 0, clock, 0), ENOTSUP, RTC_CPC_PIC_NOT_CAPABLE);
     fails(rtc_cpc_bind_pctx(cpc, self, 0, notifier, 0), ENOTSUP, RTC_CPC_PIC_NOT_CAPABLE);
     must(rtc_cpc_bind_pctx(cpc, self, 0, set, 0) == 0);
-    fails(rtc_cpc_disable(cpc), EINVAL, 0); /* nothing that it has bound to itself */
+    fails(rtc_cpc_disable(cpc), EINVAL, 0); /* no set is bound to the calling thread itself */
     must(rtc_pctx_release(self) == 0 && rtc_pctx_release(late) == 0);
     fails(rtc_pctx_release(NULL), EINVAL, 0);
     must(rtc_pctx_pid(NULL) == -1);

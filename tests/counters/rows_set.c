@@ -35,7 +35,7 @@ void row_close_ends_everything(void)
     must(rtc_cpc_close(NULL) == -1 && errno == EINVAL);
 }
 
-/* No address space beyond what is in use. */
+/* Limit the address space to the current use. */
 static void no_more_room(void)
 {
     unsigned long pages = 0;
@@ -63,7 +63,7 @@ void row_no_memory(void)
         bufs++;
     must(errno == ENOMEM);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && rtc_cpc_set_destroy(cpc, set) == 0);
-    must(rtc_cpc_set_create(cpc) == set && !rtc_cpc_set_create(cpc)); /* what was given back, once */
+    must(rtc_cpc_set_create(cpc) == set && !rtc_cpc_set_create(cpc)); /* the memory of the destroyed set, once */
 }
 
 void row_what_counts(void)
@@ -184,7 +184,7 @@ void row_request_attributes(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, &bad[i].attr), EINVAL, bad[i].subcode);
     fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, NULL), EINVAL, 0);
-    must(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 0, NULL) == 0); /* nothing was added */
+    must(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 0, NULL) == 0); /* no request was added */
 }
 
 static unsigned walked;
@@ -213,7 +213,7 @@ void row_requests_are_walked(void)
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     char name[] = "page-faults";
     add(cpc, set, name, 0, USER);
-    memset(name, 'x', sizeof name - 1); /* it was copied */
+    memset(name, 'x', sizeof name - 1); /* the library has a copy */
     add(cpc, set, "task-clock", 10, BOTH);
     add(cpc, set, "cs", 1, BOTH);
     must(rtc_cpc_set_request_preset(cpc, set, 2, 20) == 0);
@@ -245,7 +245,7 @@ void row_foreign_sets_and_buffers(void)
     errno = 0;
     must(!rtc_cpc_buf_create(b, set) && errno == EINVAL);
     must(rtc_cpc_set_destroy(a, set) == 0);
-    fails(rtc_cpc_unbind(a, set), EINVAL, 0); /* its memory is the library's still */
+    fails(rtc_cpc_unbind(a, set), EINVAL, 0); /* its memory is still the library's */
 }
 
 void row_error_handler(void)

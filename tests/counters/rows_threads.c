@@ -118,7 +118,7 @@ void row_sampled_by_another_thread(void)
     must(rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0 && !r.known);
     must(strcmp(r.why, "n/a: only the thread that has bound it can read it") == 0);
     fails(rtc_cpc_set_restart(cpc, other.usage), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL); /* and all is as it was */
-    fails(rtc_cpc_disable(cpc), EINVAL, 0); /* it has bound none itself */
+    fails(rtc_cpc_disable(cpc), EINVAL, 0); /* this thread has not bound a set */
     fails(rtc_cpc_request_preset(cpc, 0, 1), EINVAL, 0);
     must(rtc_cpc_set_restart(cpc, other.set) == 0 && is_near(sampled(cpc, other.set, 0), 0));
     end_other(thread);
@@ -153,7 +153,7 @@ void row_thread_has_ended(void)
     touch(64);
     must(is_near(sampled(cpc, other.usage, 0), 64) && usage_ticks() > 0);
     must(rtc_cpc_unbind(cpc, other.usage) == 0 && rtc_cpc_unbind(cpc, other.set) == 0);
-    fails(rtc_cpc_disable(cpc), EINVAL, 0); /* also where a new thread has its place */
+    fails(rtc_cpc_disable(cpc), EINVAL, 0); /* also if a new thread has the same slot */
 }
 
 static void *work(void *pages)
@@ -220,7 +220,7 @@ void row_forked_child_of_another_thread(void)
     pid_t pid = fork();
     if (pid == 0) {
         fails(rtc_cpc_set_sample(cpc, other.set, buffer(cpc, other.set)), EINVAL, 0);
-        must(open_descriptors() == descriptors - 1); /* it counted the parent's thread */
+        must(open_descriptors() == descriptors - 1); /* the closed descriptor counted the parent's thread */
         must(rtc_cpc_bind_curlwp(cpc, other.set, 0) == 0);
         touch(64);
         must(is_near(sampled(cpc, other.set, 0), 64));

@@ -68,7 +68,7 @@ static bool lies_in(const struct range *r, unsigned count, uint64_t at)
     return false;
 }
 
-/* ---- what the kernel writes ------------------------------------------------------------------- */
+/* ---- records of the kernel -------------------------------------------------------------------- */
 
 struct mapped {
     struct perf_event_header head;
@@ -98,7 +98,7 @@ struct sample {
     uint64_t ip;
     uint32_t pid, tid;
     uint64_t abi;
-    uint64_t sp, user_ip; /* where abi is not 0 */
+    uint64_t sp, user_ip; /* only if abi is not 0 */
     uint64_t stack_bytes;
     uint64_t stack[STACK_BYTES / 8];
     uint64_t stack_given;
@@ -247,7 +247,7 @@ static void read_mappings(void)
         fclose(in);
 }
 
-/* It is stopped. */
+/* Inspect the stopped process. */
 static void look(void)
 {
     struct user_regs_struct r;

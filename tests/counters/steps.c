@@ -45,7 +45,7 @@
 static struct {
     pid_t process;
     const char *library;
-    uint64_t start, end; /* where its code lies */
+    uint64_t start, end; /* the range of its code */
     uint64_t clock;
     bool stepping, was_inside;
     unsigned long stretches, steps, at_look;
@@ -54,7 +54,7 @@ static struct {
 static struct user_regs_struct registers(pid_t pid)
 {
     struct user_regs_struct r = {0};
-    ptrace(PTRACE_GETREGS, pid, 0, &r); /* nothing, of one that was just killed */
+    ptrace(PTRACE_GETREGS, pid, 0, &r); /* fails if the process was just killed */
     return r;
 }
 
@@ -104,7 +104,7 @@ static uint64_t look(pid_t pid, uint64_t pc)
     return seen.clock;
 }
 
-/* false: its fault was another. */
+/* false: another fault. */
 static bool answer(pid_t pid)
 {
     struct user_regs_struct r = registers(pid);

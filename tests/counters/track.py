@@ -69,7 +69,7 @@ def check_units(row):
 
 
 def lives(stage):
-    """Main, a thread, a child: each has its rows, and what it did is in its own alone."""
+    """The main thread, another thread, a child: each has its own rows with its own counts only."""
     p = Program(stage, '-T', '0')
     begin = p.until('exec')
     must(begin.pid == begin.tid and begin.faults < 500, begin.line)
@@ -128,7 +128,8 @@ def execs(stage):
 
 
 def execs_of_threads(stage):
-    """By a thread that is not the first one, which ends by it, or has ended: it has the first one's number from then on."""
+    """Exec by a thread that is not the first one, which ends by the exec, or has ended: the thread has its id from then
+    on."""
     for letter in 'yz':
         p = Program(stage, '-T0')
         pid = p.until('exec').pid

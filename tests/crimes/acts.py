@@ -39,7 +39,7 @@ def start(options, *args, traced=False):
 
 
 def follow(pid, traced=False):
-    """Its stops, each continued, and its end."""
+    """The process's stops, each continued, and its end."""
     seen = []
     while True:
         _, status = os.waitpid(pid, os.WUNTRACED)

@@ -26,7 +26,7 @@ struct {
 /* Takes all that there is, in pieces that become smaller, one of each size of slots. */
 NOINLINE void fill_heap()
 {
-    void *exception = std::malloc(136); /* bad_alloc's: it must not fail, too */
+    void *exception = std::malloc(136); /* bad_alloc's: this allocation must succeed */
     struct link {
         link *next;
     } *taken = nullptr;
@@ -38,7 +38,7 @@ NOINLINE void fill_heap()
     std::free(exception);
 }
 
-/* Blocks of the program's own, of all sizes: what it keeps in them is its own business. */
+/* Blocks of the program, of all sizes: the runtime must not change their contents. */
 void witnesses_call()
 {
     for (int i = 0; i < WITNESSES; i++) {

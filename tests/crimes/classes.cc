@@ -1,5 +1,5 @@
 /*
- * classes.cc - new and delete as programs write them: which pair fits, cookies of arrays, sizes of
+ * classes.cc - new and delete as programs write them: matching pairs, array cookies, sizes of
  * classes.  Its report is classes.expected.
  *
  * rtc-build: -fno-builtin -fsized-deallocation -fno-optimize-sibling-calls
@@ -86,7 +86,7 @@ CRIME new_array_delete_array() { delete[] escape(new plain[2]); }
 
 /* ---- cookies --------------------------------------------------------------------------------------------- */
 
-/* The block begins at the cookie, what new[] returns does not. */
+/* The block begins at the cookie, before the address that new[] returns. */
 CRIME cookie_delete()
 {
     with_destructor *p = escape(new with_destructor[2]);

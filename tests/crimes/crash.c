@@ -19,7 +19,7 @@ struct node {
 };
 
 static volatile long sink;
-static void *volatile kept; /* what the compiler may not reason about */
+static void *volatile kept; /* hidden from the compiler */
 
 static void *hidden(void *p)
 {
@@ -93,7 +93,7 @@ static void by_raise(void)
     raise(SIGSEGV);
 }
 
-/* Another register has what was read from freed memory; the address has nothing to do with it. */
+/* Another register holds a word read from freed memory; the faulting address is unrelated to it. */
 static void by_null_beside(void)
 {
     uintptr_t beside = (uintptr_t)freed_node()->next;

@@ -38,7 +38,7 @@ def damage(options, *args):
 
 
 def written(options, how, bytes_, offset):
-    """A byte is written there: it is found; if nothing is written nothing is."""
+    """A written byte is found; without a write nothing is."""
     for end in ("free", "exit"):
         what = f"{options} {how}-{end} {bytes_} B, at {offset}"
         check(what, damage(options, f"{how}-{end}", bytes_, offset), [(offset, bytes_)])

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
             std::printf("%s: no such case\n", argv[i]);
             return 97;
         }
-        for (int times = 0; times < 2; times++) /* also by what is remembered of the first */
+        for (int times = 0; times < 2; times++) /* also from the caches filled by the first call */
             reinterpret_cast<void (*)()>(call)();
     }
     return 7;

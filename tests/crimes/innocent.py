@@ -19,7 +19,7 @@ failed = 0
 
 
 def programs():
-    """The tested build's, and what other compilers make of it."""
+    """Those of the tested build, and builds by other compilers."""
     yield BUILD + "/tests/crimes/innocent"
     for compiler, level in (("clang++", "-O2"), ("g++", "-O0")) if full else ():
         program = os.path.abspath("innocent-%s%s" % (compiler, level))

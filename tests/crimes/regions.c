@@ -1,6 +1,6 @@
 /*
- * regions.c - frees of what is no block: one address in each kind of memory that there is; and a
- * block of libc's own allocator, which is none of our business.  Its report is regions.expected.
+ * regions.c - frees of addresses that are not blocks, one in each kind of memory; and a free of a
+ * block of libc's own allocator, which is passed on.  Its report is regions.expected.
  *
  * rtc-build: -pthread -fno-builtin -fno-optimize-sibling-calls
  */

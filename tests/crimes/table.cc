@@ -86,7 +86,7 @@ enum entry { ENTRIES(X) ENTRY_COUNT };
 
 struct entry_fact {
     const char *name, *recorded;
-    maker own; /* makes what it frees, or is what it makes */
+    maker own; /* the maker of blocks that it frees, or that it allocates as */
     int flags;
 };
 
@@ -96,7 +96,7 @@ constexpr entry_fact facts[] = {ENTRIES(X)};
 
 constexpr const char *families[] = {"malloc", "aligned", "new", "new[]", "new aligned", "new[] aligned"};
 
-/* ---- what fits together --------------------------------------------------------------------------- */
+/* ---- matching families ---------------------------------------------------------------------------- */
 
 constexpr bool is_c(maker m)
 {

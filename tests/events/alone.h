@@ -42,7 +42,7 @@ struct rows {
     const struct row *row;
     size_t count;
     unsigned seconds;     /* timeout of a row */
-    void (*before)(void); /* in the row's process; NULL: nothing */
+    void (*before)(void); /* called in the row's process; may be NULL */
 };
 
 static inline bool row_is_good(const struct rows *all, const struct row *r)

@@ -48,7 +48,7 @@ static void untouched(void)
     puts("touched a page");
 }
 
-/* Neighbours of the block lie in its first and last page; those between are its own. */
+/* Its first and last page also hold other blocks; the pages between hold only this one. */
 static void protect(void)
 {
     static const int prot[] = {PROT_NONE, PROT_READ, PROT_WRITE};

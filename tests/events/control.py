@@ -46,7 +46,7 @@ def same(word):
 
 
 def locked(stage):
-    """The heap's growth is not locked, so that no limit on locked memory stops it: its reservation was there before."""
+    """The heap's growth is not locked, so that no limit on locked memory stops it: it was reserved before."""
     for how in ('launcher', 'hand'):
         run = Run(stage, [stage.program('events/control'), 'locked'], how=how).wait()
         must(run.status == 0 and run.out in (b'locked, all\n', b'may not lock\n'), how, run.status, run.out, run.err)

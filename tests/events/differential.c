@@ -45,7 +45,7 @@
 
 #define THREADS_MAX 8u
 #define ARENA_PAGES 96ull
-#define ARENA_AT 0x200000000000ull /* far below what the kernel gives, so that holes stay holes */
+#define ARENA_AT 0x200000000000ull /* far below the kernel's own choices, so that holes stay holes */
 #define ARENA_APART (1ull << 30)
 #define PLACED_MAX 24u
 #define FILES 3u
@@ -128,7 +128,7 @@ static struct where something_to_lose(struct actor *a)
     return w;
 }
 
-/* The kernel gave this: to be used again, in place of something that goes. */
+/* Store a range placed by the kernel, in place of another one, for later use. */
 static void remember(struct actor *a, void *at, uint64_t bytes)
 {
     uint64_t start = (uintptr_t)at;
@@ -140,7 +140,7 @@ static void remember(struct actor *a, void *at, uint64_t bytes)
     *p = (struct placed){start, (bytes + FEED_PAGE - 1) & -FEED_PAGE};
 }
 
-/* ---- what ----------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------------ */
 
 static int rights(struct actor *a)
 {
@@ -237,7 +237,7 @@ static bool call_mremap(struct actor *a)
     if (at == MAP_FAILED)
         snprintf(a->last + strlen(a->last), sizeof a->last - strlen(a->last), ": %s", strerror(errno));
     if (at == MAP_FAILED || flags & MREMAP_DONTUNMAP || !old)
-        remember(a, (void *)whole.at, whole.bytes); /* it is still there */
+        remember(a, (void *)whole.at, whole.bytes); /* the mapping still exists */
     remember(a, at, new);
     return at != MAP_FAILED;
 }

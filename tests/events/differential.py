@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A map kept from events alone, beside what the kernel has: no difference after any operations."""
+"""A map kept from events alone, compared with the kernel's: no difference after any operations."""
 # rtc-test: events/differential ci 60
 # rtc-test: events/differential_full full 1200 --full
 import os

@@ -30,7 +30,7 @@
 static volatile sig_atomic_t came;
 static int pipes[2];
 
-/* Every signal kept out: its calls are made nevertheless. */
+/* All signals are blocked in the handler: its calls are dispatched nevertheless. */
 static void note(int signal)
 {
     assert(getppid() > 0);
@@ -56,7 +56,7 @@ static void note_and_write(int signal)
     assert(write(pipes[1], "x", 1) == 1);
 }
 
-/* A read that a handler ends by what it writes: begun anew. */
+/* A read is interrupted by a handler that writes to its pipe: the read is restarted. */
 static void restarted(void)
 {
     char c;

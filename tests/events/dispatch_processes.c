@@ -62,7 +62,7 @@ void forked(void)
     assert(status_of(pid) == 13 << 8);
 }
 
-/* The child spoils what lies below the stack pointer, where its parent waits. */
+/* The child overwrites the memory below the stack pointer of the waiting parent. */
 static void spoil(void)
 {
     volatile char deep[2048];

@@ -10,7 +10,7 @@
 
 void *do_load(int how, unsigned long bytes);
 
-/* how: by dlopen, or by rtc_dlopen.  NULL: it was not found. */
+/* how: by dlopen, or by rtc_dlopen.  NULL: not found. */
 void *do_load(int how, unsigned long bytes)
 {
     void *library = how ? rtc_dlopen("do_mmap.so", RTLD_NOW) : dlopen("do_mmap.so", RTLD_NOW);

@@ -64,7 +64,7 @@ static void put(struct map_region r)
     must(maps_put(&maps, &r), "no room");
 }
 
-/* ---- going --------------------------------------------------------------------------------------- */
+/* ---- removing ------------------------------------------------------------------------------------ */
 
 static bool clip(struct map_region *r, uint64_t start, uint64_t end)
 {
@@ -118,7 +118,7 @@ static __thread struct {
 } announced[ANNOUNCED_MAX]; /* by VM_UNMAPPED, in front of the native event */
 static __thread unsigned announced_count;
 static __thread uint64_t break_before;
-static __thread union rtc_event failed_move; /* of a call that failed: what it was */
+static __thread union rtc_event failed_move; /* the event of a call that failed */
 
 static void announce(unsigned type, union rtc_event *e, void *unused)
 {
@@ -158,7 +158,7 @@ static struct map_region mapped_by(const union rtc_event *e)
     if (!(e->mmap.flags & MAP_ANONYMOUS)) {
         must(fstat(e->mmap.fd, &st) == 0, "fstat");
         if (S_ISCHR(st.st_mode) && !shared)
-            return r; /* of /dev/zero: anonymous but for its name */
+            return r; /* /dev/zero: anonymous except for its name */
         r.offset = (uint64_t)e->mmap.offset;
         r.inode = st.st_ino;
         r.device = makedev(major(st.st_dev), minor(st.st_dev));

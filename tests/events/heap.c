@@ -92,7 +92,7 @@ static void use(struct entry *mine, unsigned *oldest, char *block)
     struct entry *e = find(mine, page);
     if (e)
         look_at(e, (void *)page);
-    *(volatile uint64_t *)page = 0; /* it is there */
+    *(volatile uint64_t *)page = 0; /* the page is mapped */
     insert(e ? e : &mine[(*oldest)++ % ENTRIES], page);
 }
 
@@ -126,7 +126,7 @@ static void *run(void *arg)
 static void listen_to_ucm(void)
 {
     int (*set)(int, int, void (*)(unsigned, union rtc_event *, void *), void *);
-    assert(dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL)); /* it sets libucm up */
+    assert(dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL)); /* initialises libucm */
     void *library = dlopen("libucm.so.0", RTLD_NOW), *f = library ? dlsym(library, "ucm_set_event_handler") : NULL;
     assert(f);
     memcpy(&set, &f, sizeof f);

@@ -32,7 +32,7 @@ static void note(unsigned type, union rtc_event *e, void *)
     notified[n] = {type, start, start + e->vm_mapped.size};
 }
 
-/* The range that the middle of it lies in: where it begins there may have been room. */
+/* Is there an event whose range contains the middle? The range may begin before the block. */
 static bool is_told(unsigned type, uintptr_t at)
 {
     for (unsigned i = 0; i < notified_count; i++)
@@ -74,7 +74,7 @@ static void objects()
     assert(is_told(RTC_EVENT_VM_UNMAPPED, at));
 }
 
-/* They are accepted, and change nothing of that. */
+/* The parameters are accepted, and do not change the events. */
 static void parameters()
 {
     static const int all[][2] = {{M_MMAP_THRESHOLD, 64 << 10}, {M_TRIM_THRESHOLD, 1 << 30}, {M_TOP_PAD, 1 << 20},
@@ -93,7 +93,7 @@ static void parameters()
         free(block);
         assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
         notified_count = 0;
-        new char[3 * big]; /* what comes next lies elsewhere */
+        new char[3 * big]; /* the next blocks lie elsewhere */
     }
 }
 

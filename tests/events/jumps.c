@@ -22,7 +22,7 @@
 
 #define PAGE 4096u
 
-static void (**between_us)(void); /* called in the midst of mmap and munmap, once */
+static void (**between_us)(void); /* called once inside mmap or munmap */
 static sigjmp_buf back;
 
 static void *map(void)
@@ -48,7 +48,7 @@ static void jump(int signal)
     siglongjmp(back, 1);
 }
 
-/* How many ranges are others than what is known, when one is made unseen. */
+/* The number of ranges that differ from the map, after one unseen mapping. */
 static long compared(void)
 {
     must(syscall(SYS_mmap, NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != -1);
@@ -248,7 +248,7 @@ static void everywhere_notified_ranges(void)
     leave_everywhere(set_ranges, map_and_unmap, look_at_all);
 }
 
-/* ---- what is forbidden ------------------------------------------------------------------------------------ */
+/* ---- forbidden calls -------------------------------------------------------------------------------------- */
 
 static pthread_key_t ending;
 static volatile bool ends;
@@ -262,7 +262,7 @@ static void end_here(unsigned type, union rtc_event *e, void *arg)
     }
 }
 
-/* Over what the thread has left. */
+/* Overwrite the stack of the thread. */
 static void scribble(void *value)
 {
     volatile char room[32 * PAGE];

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     path = argv[1];
     assert(rtc_event_set_handler(0x370fff & ~RTC_EVENT_VM_MAPPED, 0, count, NULL) == 0);
     assert(rtc_dlopen(NULL, RTLD_NOW) == dlopen(NULL, RTLD_NOW));
-    assert(!rtc_dlopen("do_mmap.so", RTLD_NOW)); /* not found from here */
+    assert(!rtc_dlopen("do_mmap.so", RTLD_NOW)); /* not found relative to this program */
     void *library = rtc_dlopen(path, RTLD_NOW), *f = library ? dlsym(library, "do_load") : NULL;
     void *(*load)(int, unsigned long);
     memcpy(&load, &f, sizeof f);

@@ -1,5 +1,5 @@
 /*
- * mapped.c - what is mapped at the end: by calls of the program's own, and not.
+ * mapped.c - the ranges mapped at the end: by calls of the program, and others.
  *
  *     mapped CASE
  *
@@ -156,7 +156,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
     must(munmap(pages(1), PAGE) == 0);
 }
 
-/* No call is on its way: what is mapped unseen is found at once, and is certain. */
+/* If no call is in progress, an unseen mapping is found at once, and is certain. */
 static bool all_have_ended(void)
 {
     long at = syscall(SYS_mmap, NULL, PAGE, PROT_READ, PLAIN, -1, 0);
@@ -227,7 +227,7 @@ static void left(void)
         map_and_unmap(at); /* so that it is made anew now, which takes long in steps */
     }
     pages(3);
-    for (int i = 0; i < 100; i += 4) /* what lies between them is not ours to unmap: pages of calls that were left */
+    for (int i = 0; i < 100; i += 4) /* pages between them stay: calls that were left have mapped them */
         must(munmap(at + i * PAGE, PAGE) == 0);
     printf("%d\n", rounds);
 }

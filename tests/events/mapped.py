@@ -68,7 +68,7 @@ def left(stage):
 
 
 def first_left(stage):
-    """A child's first call, left in the midst of copying its parent's map: nothing of that is lost, or the parent's."""
+    """A child's first call, left during the copy of its parent's map: no range of the copy or of the parent is lost."""
     run = Run(stage, [stage.program('events/mapped'), 'first_left'], options=ASKED).wait()
     must(run.status == 0, run.status, run.err)
     must('is damaged' not in run.log, run.log)

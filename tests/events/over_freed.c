@@ -108,7 +108,7 @@ static void use(struct pages p)
     allocate_beside(p);
 }
 
-/* ---- what was freed ----------------------------------------------------------------------------- */
+/* ---- freed memory ------------------------------------------------------------------------------- */
 
 static void large_whole(void)
 {
@@ -148,8 +148,8 @@ static void two_and_between(void)
 static char *slot[SLOTS];
 
 /*
- * A page in the midst of blocks of one slab, all free but one, if that is kept.  Around the page lie the block
- * that left the quarantine last, which is in the thread's cache, and the first that waits (256 KiB, 85 slots).
+ * A page between blocks of one slab, all free but one, if that is kept.  Beside it lie the block that left the
+ * quarantine last, now in the thread's cache, and the first one in the quarantine (256 KiB, 85 slots).
  */
 static struct pages freed_slab(bool keep_one)
 {
@@ -181,7 +181,7 @@ static void twice(void)
     use(both);
 }
 
-/* From a freed block over what the heap has only reserved, which it comes to later. */
+/* From a freed block over the heap's reserved memory, which the heap uses later. */
 static void beyond_the_end(void)
 {
     struct pages p = freed(300 * MIB);
@@ -264,7 +264,7 @@ static void with_handlers(void)
     use(p);
 }
 
-/* ---- what is known of it ------------------------------------------------------------------------ */
+/* ---- records of freed memory -------------------------------------------------------------------- */
 
 static void free_late(void)
 {
@@ -427,7 +427,7 @@ static void of_another_thread(void)
     use(mine);
 }
 
-/* ---- what is in use ----------------------------------------------------------------------------- */
+/* ---- memory in use ------------------------------------------------------------------------------ */
 
 static void over_a_live_slot(void)
 {

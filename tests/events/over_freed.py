@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Mappings over freed blocks: they are made, the pool and all checks leave them alone; over blocks in use none is."""
+"""Mappings over freed blocks succeed, and the pool and all checks leave them alone; over blocks in use they fail."""
 # rtc-test: events/over_freed ci 120
 import os
 import sys
@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import Run, main, must
 
-# Each with the codes of what is reported.
+# Each case with the codes of the reported findings.
 CASES = {
     'large_whole': [], 'large_middle': [], 'large_filled': [], 'two_and_between': [], 'slab': [], 'twice': [],
     'beyond_the_end': [], 'none': [], 'no_replace': [], 'moved': [], 'attached': [], 'by_original': [],

@@ -35,7 +35,7 @@ static bool nothing_of(unsigned events)
     return true;
 }
 
-/* Every field is what the call was given. */
+/* Every field has the value of the call's argument. */
 void row_fields(void)
 {
     int fd = memfd_create("fields", 0);
@@ -264,7 +264,7 @@ void row_cancels(void)
     /* The kernel may have emptied the target, or not. */
     must(mremap(gone, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED);
     must(is_range(RTC_EVENT_VM_UNMAPPED, 0, gone, PAGE) && is_range(RTC_EVENT_VM_UNMAPPED, 1, at, PAGE));
-    must(!count_of(RTC_EVENT_VM_CANCELLED)); /* what is there may have come from elsewhere */
+    must(!count_of(RTC_EVENT_VM_CANCELLED)); /* mapped pages may be of a later mapping */
     must(count_of(RTC_EVENT_VM_MAPPED) == is_mapped(at, PAGE));
     forget();
     must(mremap(behind, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, behind + PAGE) == MAP_FAILED);
@@ -315,9 +315,9 @@ void row_remap_override_totals(void)
     total(0, 3);
     char *first = shmat(id, own_place(3), 0), *second = shmat(id, own_place(3), 0);
     total(6, 0);
-    rtc_orig_munmap(first + PAGE, PAGE); /* shmdt unmaps what is left, on both sides */
+    rtc_orig_munmap(first + PAGE, PAGE); /* shmdt unmaps the remaining pieces, on both sides */
     must(shmdt(first) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, first, 3 * PAGE));
-    rtc_orig_munmap(second, PAGE); /* it is found by its other pieces, too */
+    rtc_orig_munmap(second, PAGE); /* found by its other pieces, too */
     must(shmdt(second) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 1, second + PAGE, 2 * PAGE));
     must(!is_mapped(second, 3 * PAGE) && shmdt(second) == -1);
     total(0, 5);
@@ -328,7 +328,7 @@ void row_remap_override_totals(void)
     must(rtc_orig_mremap(grown + PAGE, 2 * PAGE, 4 * PAGE, 0) == grown + PAGE);
     forget();
     must(shmdt(grown) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, grown, PAGE));
-    must(!is_mapped(grown, PAGE) && is_mapped(grown + PAGE, PAGE)); /* it stays */
+    must(!is_mapped(grown, PAGE) && is_mapped(grown + PAGE, PAGE)); /* this piece stays */
     shmctl(id, IPC_RMID, NULL);
     char *end = sbrk(0), *whole = end + (-(uintptr_t)end & (PAGE - 1));
     must(brk(whole) == 0);

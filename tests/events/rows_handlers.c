@@ -81,12 +81,12 @@ void row_result_chain(void)
     must(nth(RTC_EVENT_MMAP, 0).mmap.result == given && nth(RTC_EVENT_MMAP, 1).mmap.result == given);
     must(is_range(RTC_EVENT_VM_MAPPED, 0, given, 1000 * PAGE));
     must(logged_count == 3);
-    given[0] = 1; /* the call was not made: it would be PROT_NONE */
+    given[0] = 1; /* without the call: it would be PROT_NONE */
     must(munmap(given, PAGE) == 0 && is_mapped(given, PAGE));
     must(nth(RTC_EVENT_MUNMAP, 0).munmap.result == 0);
 }
 
-/* One that comes after a failed call may still perform it. */
+/* A handler after a failed call may still perform it. */
 static void rescue(unsigned type, union rtc_event *e, void *arg)
 {
     if (type == RTC_EVENT_MMAP && e->mmap.result == MAP_FAILED)
@@ -164,7 +164,7 @@ void row_errno_is_the_calls(void)
     must(munmap(at, PAGE) == 0 && errno == 77);
 }
 
-/* ---- what is installed -------------------------------------------------------------------------- */
+/* ---- installed hooks ---------------------------------------------------------------------------- */
 
 void row_no_install(void)
 {
@@ -206,7 +206,7 @@ void row_external(void)
     must(logged_count == 4);
 }
 
-/* ---- what exists --------------------------------------------------------------------------------- */
+/* ---- existing mappings --------------------------------------------------------------------------- */
 
 static bool was_notified(const void *at)
 {
@@ -251,7 +251,7 @@ void row_memory_types(void)
     handle(EVENTS_OF_MEMORY, 0, "both");
     rtc_mem_type_alloc((void *)0x1000, 77, 1, 2, 3);
     rtc_mem_type_free((void *)0x1000);
-    rtc_mem_type_free((void *)0x1000); /* again: not known any more */
+    rtc_mem_type_free((void *)0x1000); /* again: the block is no longer registered */
     must(logged_count == 3);
     for (unsigned i = 0; i < 2; i++) {
         const volatile union rtc_event *e = &logged[i].e;
@@ -283,7 +283,7 @@ void row_names(void)
 void row_test_event(void)
 {
     unsigned missing = 77;
-    must(rtc_event_test(ALL_EVENTS, &missing) == 0 && missing == 0); /* nothing is installed */
+    must(rtc_event_test(ALL_EVENTS, &missing) == 0 && missing == 0); /* no hooks are installed */
     handle(ALL_EVENTS, 0, "all");
     must(rtc_event_test(ALL_EVENTS, &missing) == 0 && missing == 0);
     for (unsigned bit = 0; bit < 19; bit++)

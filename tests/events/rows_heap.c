@@ -48,7 +48,7 @@ static void small_blocks(void)
 static void big_block(void)
 {
     char *block = malloc(BIG);
-    must(block && was_in(RTC_EVENT_VM_MAPPED, block + BIG - 1, 1)); /* where it begins there may have been room */
+    must(block && was_in(RTC_EVENT_VM_MAPPED, block + BIG - 1, 1)); /* the range may begin before the block */
     must(!was_in(RTC_EVENT_VM_UNMAPPED, block, 1));
     memset(block, 7, BIG);
     uintptr_t was = (uintptr_t)block;
@@ -212,7 +212,7 @@ static double pair_seconds(void)
     return least;
 }
 
-/* As ucm's mmap_ptrs has it: with very many large blocks a pair takes at most 1.75 times what it took. */
+/* As in ucm's mmap_ptrs: with very many large blocks a pair takes at most 1.75 times the initial time. */
 void row_heap_many_large_blocks(void)
 {
     handle(VM_EVENTS, 0, "ranges");

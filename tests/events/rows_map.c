@@ -1,4 +1,4 @@
-/* rows_map.c - the runtime's own map of what is mapped, compared with what the kernel has. */
+/* rows_map.c - the runtime's own map of the address space, compared with the kernel's. */
 #include "contract.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 static char *room(void)
 {
-    char *at = (char *)0x200000000000ul; /* far below what it gives */
+    char *at = (char *)0x200000000000ul; /* far below the kernel's choices */
     must(mmap(at, ROOM * PAGE, PROT_NONE, PLAIN | MAP_FIXED | MAP_NORESERVE, -1, 0) == at);
     return at;
 }
@@ -60,7 +60,7 @@ void row_calls_go_into_the_map(void)
     char *end = sbrk(0);
     must(sbrk((intptr_t)(3 * PAGE)) == end && brk(end + PAGE) == 0);
     must(rtc_event_compare() == 0);
-    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == MAP_FAILED); /* nothing changes */
+    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == MAP_FAILED); /* no change */
     must(munmap(at, ROOM * PAGE) == 0 && brk(end) == 0);
     must(rtc_event_compare() == 0);
 }
@@ -87,7 +87,7 @@ void row_behind_our_back(void)
     must(raw_map(at + 2 * PAGE, PROT_READ) > 0); /* other rights */
     must(syscall(SYS_munmap, at + 6 * PAGE, PAGE) == 0);
     must(rtc_event_compare() == 2 && rtc_event_compare() == 0);
-    must(raw_map(at + 6 * PAGE, PROT_READ) > 0); /* where nothing was */
+    must(raw_map(at + 6 * PAGE, PROT_READ) > 0); /* into a hole */
     must(syscall(SYS_mprotect, at + 10 * PAGE, PAGE, PROT_READ) == 0);
     must(syscall(SYS_munmap, at + 2 * PAGE, PAGE) == 0);
     must(syscall(SYS_mremap, at + 20 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + ROOM * PAGE) > 0);
@@ -95,7 +95,7 @@ void row_behind_our_back(void)
     must(munmap(at, ROOM * PAGE + PAGE) == 0 && rtc_event_compare() == 0);
 }
 
-/* The map goes by the order of the calls: what is there now has the place of an earlier one that went. */
+/* The map follows the order of the calls: the present mapping is at the address of an earlier, unmapped one. */
 void row_mapped_anew_where_one_went_unseen(void)
 {
     begin_map();
@@ -180,7 +180,7 @@ static void on_tick(int signal)
     ticks = ticks + 1;
 }
 
-/* One that interrupts the map is not in it: nothing waits, and the next comparison mends it. */
+/* A call that interrupts an update of the map is not recorded: nothing waits, and the next comparison adds it. */
 void row_calls_in_handlers(void)
 {
     struct itimerval every = {{0, 200}, {0, 200}}, never = {0};

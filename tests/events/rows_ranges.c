@@ -39,7 +39,7 @@ void row_ranges_of_what_fails(void)
     must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
     must(munmap(at, 0) == -1 && errno == EINVAL);
     must(logged_count == 0);
-    must(munmap(at, 1ul << 62) == -1 && errno == EINVAL); /* not known by its numbers */
+    must(munmap(at, 1ul << 62) == -1 && errno == EINVAL); /* not recognisable as invalid by its numbers */
     must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 1ul << 62) && is_mapped(at, PAGE));
     must(is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
 }
@@ -97,7 +97,7 @@ void row_munmap_over_the_heap(void)
         must(rtc_event_set_handler(RTC_EVENT_MUNMAP, 1, look_at_result, (void *)(uintptr_t)&behind) == 0);
     }
     must(before == -1 && behind == 0);
-    must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without a word, and all the same */
+    must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without an event, and with the same effect */
 }
 
 /* These calls fail in any case: no events. */

@@ -72,7 +72,7 @@ static void unset_waits(unsigned type)
     must(pthread_create(&mapper, NULL, map_once, NULL) == 0);
     must(pthread_create(&other, NULL, unset, NULL) == 0);
     must(pthread_join(mapper, NULL) == 0 && pthread_join(other, NULL) == 0);
-    /* It may have been unset before the callback began: then that did not run. */
+    /* The handler may have been unset before the callback began: then the callback did not run. */
     must(!callback_ended || callback_ended < unset_returned);
 }
 
@@ -132,7 +132,7 @@ static void *fail(void *unused)
     return unused;
 }
 
-/* Its arg is in use from before it is registered until after it is unregistered. */
+/* The handler's arg is in use from registration until after its removal. */
 static void check_arg(unsigned type, union rtc_event *e, void *arg)
 {
     (void)type, (void)e;
@@ -153,7 +153,7 @@ void row_failing_mmap_storm(void)
         used[i] = 0;
     }
     unsigned before = failures;
-    while (failures < before + 100) /* they still run */
+    while (failures < before + 100) /* the threads still run */
         sched_yield();
     stop = true;
     join_all(thread, 4);
@@ -260,7 +260,7 @@ void row_cancelled_in_a_call(void)
     must(rtc_event_unset_handler(RTC_EVENT_MSYNC, ignore, NULL) == 0);
 }
 
-/* It works in its parent's memory, on its parent's mappings. */
+/* The child runs in its parent's memory, on its parent's mappings. */
 void row_vfork_child(void)
 {
     handle(RTC_EVENT_VM_MAPPED, 0, "all");

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""rtcheck selftest --events: which calls are seen here, and what cannot be, by name."""
+"""rtcheck selftest --events: the calls that are intercepted here, and those that cannot be, by name."""
 # rtc-test: events/selftest ci 30
 import os
 import re
@@ -36,7 +36,7 @@ def verbose(stage):
 
 
 def everything(stage):
-    """events=all: all that is NOT covered without, and what it costs."""
+    """events=all: covers all that is otherwise NOT covered, at a printed cost."""
     done, rows = selftest(stage, '--events=all')
     must((done.returncode, done.stderr) == (0, ''), done)
     must(rows[:-1] == [(c, 'covered') for c in CALLS + UNSEEN] and rows[-1] in RING, done.stdout)
@@ -83,7 +83,7 @@ def overridden(stage):
 
 
 def overridden_behind(stage):
-    """One that comes after ours, and changes the words that the program calls through."""
+    """A library after the runtime, which changes the program's GOT entries."""
     preloaded = [stage.library, stage.program('events/redirects.so')]
     rows = lacking(stage, preloaded)
     must(rows == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), rows)

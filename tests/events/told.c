@@ -207,7 +207,7 @@ static void locks_and_msync(char *at)
 {
     assert(msync(at, 4096, MS_SYNC) == 0 && syscall(SYS_msync, at, 4096, MS_ASYNC) == 0);
     EXPECT_EVENTS(MSYNC, 2);
-    mlock(at, 4096); /* which a limit may refuse: an event all the same */
+    mlock(at, 4096); /* a limit may refuse it: there is an event in any case */
     mlock2(at, 4096, 0);
     munlock(at, 4096);
     mlockall(0);
@@ -271,7 +271,7 @@ static long advise_oneself(void *at, size_t bytes)
     return done;
 }
 
-/* Kernels before 6.13 refuse this advice: then what was announced is there still. */
+/* Kernels before 6.13 refuse this advice: then the reported ranges are still there. */
 static void advised_oneself(void)
 {
     char *at = memset(mmap(NULL, 16384, READ_WRITE, PLAIN, -1, 0), 7, 16384);
@@ -346,7 +346,7 @@ static void in_early_thread(void)
         return;
     early_thread_raw_pair();
     assert(are(1, 1));
-    raise(SIGUSR2); /* its handler calls, with all signals kept out */
+    raise(SIGUSR2); /* its handler makes a call, with all signals blocked */
     assert(early_thread_reads() == 1);
 }
 

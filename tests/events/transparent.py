@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Programs as they are do under events=all what they do without: output, errors, status."""
+"""Real programs have the same output, errors and status under events=all as without it."""
 # rtc-test: events/transparent ci 60
 # rtc-test: events/transparent_full full 300 --full
 import os
@@ -88,7 +88,7 @@ def same(argv, how='launcher', **more):
 
 
 def compiled(stage):
-    """A compiler's own processes, and what it made."""
+    """A compiler's own processes, and the program that it built."""
     room = stage.room()
     with open(room + '/x.cc', 'w') as f:
         f.write(CXX)

@@ -1,5 +1,5 @@
 /*
- * unmaps.c - unmaps what it should not, or maps over it, and the twins of that, which do no wrong.
+ * unmaps.c - unmaps ranges that it should not, or maps over them; and twins that make no error.
  *
  *     unmaps CASE
  *
@@ -86,7 +86,7 @@ static pthread_barrier_t both;
 
 static void *wait_there(void *frame)
 {
-    free(malloc(1)); /* it is known */
+    free(malloc(1)); /* the runtime registers the thread */
     *(void **)frame = __builtin_frame_address(0);
     pthread_barrier_wait(&both);
     pthread_barrier_wait(&both);
@@ -119,7 +119,7 @@ static char *begin_thread(pthread_t *thread, const pthread_attr_t *attr)
     return begin(thread, attr, wait_there);
 }
 
-/* Far below where it is: it has not come there yet. */
+/* Far below the thread's stack pointer: not used yet. */
 static void stack_of_another(void)
 {
     pthread_t thread;
@@ -267,7 +267,7 @@ static void refused(void)
     must(munmap(place + 1, PAGE) == -1 && munmap(place, 0) == -1);
 }
 
-/* 16 pages, a hole in which something of the runtime's lies: its table of handlers, if nothing else; 16 pages. */
+/* 16 pages, a hole with memory of the runtime (at least its table of handlers), 16 pages. */
 static char *make_hole(void)
 {
     char *at = mmap(NULL, 256 * PAGE, PROT_NONE, PLAIN | MAP_NORESERVE, -1, 0), *other = at;
@@ -320,7 +320,7 @@ static void map_over_the_heap(void)
     free(block);
 }
 
-/* It is the program's own. */
+/* The block is the program's own. */
 static void map_in_a_block(void)
 {
     char *block = aligned_alloc(PAGE, 64 * PAGE);

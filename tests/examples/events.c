@@ -16,7 +16,7 @@ struct ranges {
     size_t bytes_mapped, bytes_unmapped;
 };
 
-/* Runs within the call that makes the event: it prints nothing and allocates nothing. */
+/* Runs within the call that causes the event: it prints nothing and allocates nothing. */
 static void on_event(unsigned type, union rtc_event *event, void *arg)
 {
     struct ranges *seen = (struct ranges *)arg;

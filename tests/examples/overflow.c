@@ -1,9 +1,9 @@
 /*
- * overflow.c - a signal for every thousandth page fault: where a program takes its memory.
+ * overflow.c - a signal for every thousandth page fault: the sites where a program touches new memory.
  *
  *     cc -I PREFIX/include overflow.c -o overflow && rtcheck ./overflow
  *
- * C and C++.  The handler samples the set, which an overflow has stopped, and lets it begin again.
+ * C and C++. The handler samples the set, which an overflow has stopped, and restarts it.
  */
 #include <signal.h>
 #include <stdint.h>

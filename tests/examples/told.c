@@ -28,7 +28,7 @@ static void work(void)
         free(block[i]);
 }
 
-/* It may read and free; it must not allocate, nor print with streams that do. */
+/* It may read and free; it must not allocate, or print with streams that do. */
 static int hear(rtc_profile_t *profile, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
     const struct rtc_profile_alloc_error *data = (const struct rtc_profile_alloc_error *)param;
@@ -38,7 +38,7 @@ static int hear(rtc_profile_t *profile, struct rtc_profile_desc *event, void *pa
     return 0;
 }
 
-/* By the count protocol: how many, room for them, and which. */
+/* By the count protocol: get the number, allocate the list, get the descriptions. */
 static uint32_t find(rtc_profile_t *profile, const char *name,
                      ssize_t (*query)(rtc_profile_t *, struct rtc_profile_desc *, size_t *))
 {

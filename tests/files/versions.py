@@ -21,7 +21,7 @@ import validate_json
 
 
 def said_of(name):
-    shutil.copyfile(FILES / name, name)  # a file of one's own: the checkout may be another user's
+    shutil.copyfile(FILES / name, name)  # a copy, as the checkout may be another user's
     done = subprocess.run([RTCHECK, "report", "--memuse", "--json=now.json", name],
                           capture_output=True, text=True, timeout=60)
     if done.returncode == 0:

@@ -1,9 +1,9 @@
 /*
- * fuzz_baseline.c - baselines: the JSON that they are made of, and other JSON.
+ * fuzz_baseline.c - baselines: the JSON format of baselines, and other JSON.
  *
  * rtc-build: report
  *
- * What must hold: no crash or leak; a refusal names the file, line and column.
+ * Required: no crash or leak; a refusal names the file, line and column.
  */
 #include "fuzz.h"
 #include "suppress.h"

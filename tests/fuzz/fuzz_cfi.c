@@ -41,7 +41,7 @@ static size_t build(struct input *in, uint8_t *at)
     static const uint8_t cie[] = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
     size_t n = put(at, header, sizeof header), cie_bytes, fde_bytes, fde;
     n += put_number(at + n, CODE_OFFSET);
-    n += 4; /* where the FDE is */
+    n += 4; /* the offset of the FDE */
     const uint8_t *program = input_bytes(in, input_number(in, 1) % 64, &cie_bytes);
     n += put_number(at + n, (uint32_t)(4 + sizeof cie + cie_bytes));
     n += put_number(at + n, 0);
@@ -58,7 +58,7 @@ static size_t build(struct input *in, uint8_t *at)
     return n + put(at + n, program, fde_bytes);
 }
 
-/* ---- what is found ------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------- */
 
 static void check_expression(const struct object *o, const struct column *c)
 {

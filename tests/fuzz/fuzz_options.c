@@ -51,7 +51,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(strlen(dir) >= sizeof r.pool_dir || strcmp(r.pool_dir, dir) == 0, "pool-dir is the same");
 }
 
-/* The canonical text is read as what it was made of. */
+/* The canonical text is parsed to the same options. */
 static void check_canonical(const struct options *o)
 {
     char first[OPTIONS_TEXT_BYTES], second[OPTIONS_TEXT_BYTES];

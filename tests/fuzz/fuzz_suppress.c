@@ -1,12 +1,12 @@
 /*
- * fuzz_suppress.c - files of suppressions, of all three grammars, and stacks that are held against
+ * fuzz_suppress.c - files of suppressions, of all three grammars, and stacks that are matched with
  * them.
  *
  * rtc-build: report
  *
- * What must hold: a refusal names the file, line and column, and shows the place; what was understood
- * has rules that make sense, and the rule that decides about a stack is one that comparing them one
- * by one, the last first, finds, too.
+ * Required: a refusal names the file, line and column, and shows the place; an accepted file has
+ * valid rules, and the rule that matches a stack is the one found by comparing all rules one by one,
+ * the last first.
  */
 #include "fuzz.h"
 #include "patterns.h"

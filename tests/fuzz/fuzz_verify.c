@@ -26,7 +26,7 @@ static void check_answer(bool good, const struct verify_error *err)
 
 /* ---- the head ------------------------------------------------------------------------------ */
 
-/* Zeros, exactly as long as what verify_run may read; the same memory every time. */
+/* Zeros, exactly as long as verify_run may read; the same memory every time. */
 static struct run_header *head_begin(void)
 {
     static struct run_header *run;
@@ -125,7 +125,7 @@ static struct image_header *image_of(const struct area *a)
     return (struct image_header *)(void *)(a->at + RTC_AREA_HEAD_BYTES);
 }
 
-/* Its numbers, and equal letters for its long texts. */
+/* The header's numbers, and equal letters for its long texts. */
 static void take_image(struct input *in, struct image_header *h)
 {
     input_copy(in, h, offsetof(struct image_header, private_kinds));
@@ -191,7 +191,7 @@ static void fix_area(const struct area *a, uint32_t index)
     head->used_bytes += head->pad % 4 * RTC_SEGMENT_ALIGN; /* or more than there is */
 }
 
-/* ---- what has passed ------------------------------------------------------------------------ */
+/* ---- verified data -------------------------------------------------------------------------- */
 
 static unsigned touch_bytes(const void *at, size_t bytes)
 {
@@ -203,7 +203,7 @@ static unsigned touch_bytes(const void *at, size_t bytes)
     return sum;
 }
 
-/* A parent comes before its child: so a walk ends.  One that was never written is led to by none. */
+/* A parent comes before its child: so a walk ends.  No node refers to an unwritten one. */
 static void touch_stack(const struct segment *s, uint32_t i)
 {
     const struct depot_node *n = (const void *)((char *)segment_items(s) + i * s->item_bytes);
@@ -336,7 +336,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = {data, size < INPUT_MAX ? size : INPUT_MAX};
     unsigned how = (unsigned)input_number(&in, 1);
 
-    if (how == 0xf3) /* rather than bits, that what was found before stays what it is */
+    if (how == 0xf3) /* a value, not bits, so that the meaning of earlier inputs does not change */
         fuzz_launcher(&in);
     else if (how & 4)
         fuzz_file(&in);

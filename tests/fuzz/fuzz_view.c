@@ -96,7 +96,7 @@ int __wrap_munmap(void *at, size_t bytes)
     return __real_munmap(at, bytes);
 }
 
-/* ---- what is printed ----------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------- */
 
 /* In place of the JSON file: a file that is not regular is written in place. */
 #define JSON_PATH "/dev/null"
@@ -192,7 +192,7 @@ static void print_text(struct report *r, unsigned query)
     print_end(&p, out);
 }
 
-/* Things that the JSON report names: each leads somewhere. */
+/* Ids in the JSON report: each can be shown. */
 #define SHOWN_MAX 4
 
 static void print_ones(struct report *r, const char *text)
@@ -224,7 +224,7 @@ static bool print_json(struct report *r)
     return tells;
 }
 
-/* The file for a server that goes with this format. */
+/* The file for a build server in this format. */
 static void print_file(struct report *r, unsigned query)
 {
     struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_REACHABLE, .source_root = "/usr", .path_maps = "/usr=/opt"};
@@ -330,7 +330,7 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
     report_close(r);
 }
 
-/* The head stays as long as it was: it is mapped, and not by strangers' files. */
+/* The head keeps its length, as the reader maps it; only heads of rtcheck's own files are mapped. */
 static void absorb(int fd)
 {
     struct report *r = open_report(fd);

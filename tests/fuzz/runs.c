@@ -1,6 +1,6 @@
 /*
- * runs.c - run files with everything in them that a reader has code for: images by every way of
- * coming and going, leases, segments of every kind and state, copies of one slab, deep stacks.
+ * runs.c - run files with records of every kind that a reader handles: images by every way of
+ * starting and ending, leases, segments of every kind and state, copies of one slab, deep stacks.
  */
 #include "runs.h"
 
@@ -180,7 +180,7 @@ static uint32_t add_child(struct build *b, uint32_t number, uint32_t parent, uin
     return area;
 }
 
-/* It exec'd: the same process, another program. */
+/* After exec: the same process, another program. */
 static void add_successor(struct build *b, uint32_t number, uint32_t before, uint32_t pid)
 {
     uint32_t area = add_image(b, number, before, pid, IMAGE_EXEC, NO_SUCH_PATH);
@@ -240,8 +240,8 @@ static void pack_areas(const struct run_base *base, const struct build *b)
 }
 
 /*
- * The same run with little more than it uses: every input reads all of the head more than once,
- * and that is where the time goes.
+ * The same run with little unused space: every input reads all of the head more than once, which
+ * takes most of the time.
  */
 static struct run_base pack(const struct build *b)
 {

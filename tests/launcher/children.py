@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Programs that a checked program starts and that the runtime cannot be in: they run as without it, print nothing more,
+"""Programs started by a checked program in which the runtime cannot run: they run as without it, print nothing more,
 and the report names them with the reason."""
 # rtc-test: launcher/children ci 120
 # rtc-test: launcher/children-as-root root 60 --only chroot_as_root
@@ -123,7 +123,7 @@ def silent_twins(stage):
 
 
 def failed_exec(stage):
-    """A program that exec refuses is not counted: it has no loader."""
+    """A program that exec refuses is not counted, as it has no loader."""
     odd = stage.dir + '/odd'
     with open('/bin/true', 'rb') as f:
         image = f.read()
@@ -138,7 +138,7 @@ def failed_exec(stage):
 
 
 def of_a_static_one(stage):
-    """Static programs ignore the library; what they start is checked again."""
+    """Static programs ignore the library; the programs they start are checked again."""
     starter = made(stage, 'starter', ['gcc', '-static'],
                    '#include <unistd.h>\nint main(int c, char **v) { execv(v[1], v + 1); return c; }\n')
     run = Run(stage, ['sh', '-c', '"$0" /bin/sh -c "exit 3"; exit $?', starter]).wait()

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import clean_environment, main, must, read_text, wait_until
 
-# Adds a line to a log: is the runtime there, and what has it read?  Then prints, and ends with its argument.
+# Adds a line to a log: is the runtime present, and what was read? Then prints, and ends with its argument.
 SCRIPT = r'''
 read -r line; rest=$(wc -l)
 echo "${LD_PRELOAD:+preloaded }$(grep -c librtcheck /proc/self/maps) $line $rest" >>"$0.log"

@@ -95,7 +95,7 @@ class Counter:
 
 
 def once(counter, name, status=0):
-    """The signal has been sent: it arrives, and does not arrive again."""
+    """A signal that was sent arrives exactly once."""
     counter.lines.until(name)
     counter.mark()
     counter.end(status)
@@ -159,7 +159,7 @@ def timed_counter(stage, *options):
 
 
 def by_timeout(stage):
-    """timeout(1) sends to its child and then to the group: one is what the program gets."""
+    """timeout(1) sends to its child and then to the group: the program gets one signal."""
     for name in PASSED_ON:
         once(timed_counter(stage, '-s', name), name, 124)
 
@@ -232,7 +232,7 @@ def while_it_starts(stage):
 
 
 def name_of_keeper(stage):
-    """It has neither the launcher's name and options nor the program's: pkill -f means those."""
+    """The keeper has neither the launcher's name and options nor the program's, so that pkill -f does not match it."""
     c = Counter(stage)
     children = read_text('/proc/%d/task/%d/children' % (c.launcher, c.launcher)).split()
     keepers = [int(pid) for pid in children if int(pid) != c.program]
@@ -464,7 +464,7 @@ def idle(stage):
     c.mark()
     time.sleep(2)  # the first looks come soon after the start
     before = switches()
-    time.sleep(3)  # what is measured
+    time.sleep(3)  # the measured interval
     woken = switches() - before
     c.end()
     must(woken <= 12, 'woken', woken, 'times in 3 s')

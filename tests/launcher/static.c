@@ -1,5 +1,5 @@
 /*
- * static.c - nothing can be preloaded into it.
+ * static.c - a program into which no library can be preloaded.
  *
  * rtc-build: -static
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""How a run ends: statuses in the order in which they apply, what is refused before it runs and
-why, where the words go."""
+"""How a run ends: statuses in the order in which they apply, programs that are refused before they run and
+the reasons, and where the messages are printed."""
 # rtc-test: launcher/statuses ci 120
 # rtc-test: launcher/statuses-as-root root 60 --only as_root
 import json
@@ -207,7 +207,7 @@ def by_script(stage):
 
 
 def other_machines(stage):
-    """Other classes, machines and libcs, and broken files, which exec refuses as ever."""
+    """Other classes, machines and libcs, and broken files, which exec refuses as usual."""
     sh = open('/bin/sh', 'rb').read()
     at = sh.index(b'/lib64/ld-linux-x86-64.so.2\0')
     musl = sh[:at] + b'/lib/ld-musl-x86_64.so.1\0\0\0\0' + sh[at + 28:]
@@ -373,7 +373,7 @@ def kept(stage):
 
 
 def findings(stage):
-    """They change the status on request only, never that of a signal; the run is kept for a look."""
+    """Findings change the status on request only, never that of a signal; the run is kept for inspection."""
     faulty = stage.program('launcher/faulty')
     room = stage.room()
     env = {'XDG_STATE_HOME': room}
@@ -408,7 +408,7 @@ def findings_of_children(stage):
 
 
 def long_commands(stage):
-    """The run file holds the first 2047 bytes of a command line; a longer one is checked all the same."""
+    """The run file holds the first 2047 bytes of a command line; a program with a longer one is checked, too."""
     room = stage.room()
     os.symlink(stage.program('launcher/faulty'), room + '/faulty') # the line is as long at any path
     before = len('\0'.join(('./faulty', '0', 'kill', '', '')))

@@ -1,5 +1,5 @@
 /*
- * surroundings.c - writes what a program finds around itself when it starts into the file argv[1].
+ * surroundings.c - writes the environment of a program at its start into the file argv[1].
  */
 #include <errno.h>
 #include <fcntl.h>

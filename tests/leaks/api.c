@@ -150,7 +150,7 @@ static void region(void)
         rtc_add_root_region((char *)named + 8192 + i, 1 << 20);
 }
 
-/* A file that is shorter than its mapping: what is behind its end is left out. */
+/* A file that is shorter than its mapping: the pages behind its end are left out. */
 static void cut(void)
 {
     int fd = memfd_create("cut", 0);

@@ -54,7 +54,7 @@ static void start(void *(*body)(void *))
     pthread_barrier_wait(&ready);
 }
 
-/* ---- what a program sees of its signals ---------------------------------------------------------- */
+/* ---- signals as seen by the program -------------------------------------------------------------- */
 
 static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL, SIGABRT,   SIGBUS,  SIGFPE,  SIGUSR1,
                               SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,  SIGXCPU, SIGXFSZ, SIGIO,
@@ -385,7 +385,7 @@ static void child_drops(void)
         ours = NULL;
 }
 
-/* ---- a signal in the midst of malloc ------------------------------------------------------------- */
+/* ---- a signal inside malloc ---------------------------------------------------------------------- */
 
 static pthread_t first;
 

@@ -158,7 +158,7 @@ static void end(int signal)
     exit(signal);
 }
 
-/* Or ends the program, and what is called then waits for one of them. */
+/* The handler ends the program, whose exit handler waits for one of the threads. */
 static void exec_ended(void)
 {
     char *argv[] = {"passwd", NULL};
@@ -194,7 +194,7 @@ static void exec_killed(void)
     /* Bound already: lazy binding saves vector registers on the stack, where execvpe's frame is next. */
     int (*volatile exec)(const char *, char *const *, char *const *) = execvpe;
     twin_in_register();
-    scrub(); /* what malloc has left lies in the frame of execvpe */
+    scrub(); /* words that malloc left lie in the frame of execvpe */
     exec("true", argv, environ);
 }
 

@@ -1,5 +1,5 @@
 /*
- * in_exec.c - behind the runtime: an exec in the midst of which a signal comes, and which fails.
+ * in_exec.c - behind the runtime: an exec that is interrupted by a signal, and fails.
  */
 /* rtc-build: shared */
 #include <errno.h>

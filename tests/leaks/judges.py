@@ -1,4 +1,4 @@
-"""judges.py - what drivers of this folder share: each runs its programs and complains of what is wrong."""
+"""judges.py - shared by the drivers of this folder: each runs its programs and prints the differences."""
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ def run(words, folder, **env):
 
 
 def answers(done):
-    """A program's lines "what number"."""
+    """A program's lines "NAME NUMBER"."""
     return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines()}
 
 

@@ -117,7 +117,7 @@ static NOINLINE void outer(int step)
     KEEP(&of_outer);
 }
 
-/* Its frame has no fixed size. */
+/* The size of its frame is not fixed. */
 static NOINLINE void growing(int step)
 {
     void *volatile beside;
@@ -159,7 +159,7 @@ static NOINLINE void many(int step, int a, int b, int c, int d, int e, void *vol
     KEEP(&seventh);
 }
 
-/* Over-aligned: how far its place is from the frame's ends is not known before it runs. */
+/* Over-aligned: the distance to the frame's ends is only known at run time. */
 static NOINLINE void aligned(int step)
 {
     _Alignas(64) void *volatile far[16];

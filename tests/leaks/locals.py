@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("RTC_BUILD", os.path.join(HERE, "../../build"))
 SOURCE = os.path.join(HERE, "locals.c")
 
-# size: kind, name, function; None: no variable, but the function is known.
+# size: kind, name, function; None: no variable, only the function is expected.
 WANTED = {
     101: ("local variable", "context.inner[1].next[3]", "member"),
     102: ("local variable", "behind", "blocks"),

@@ -149,7 +149,7 @@ def judge_ends(folder):
 
 
 def judge_programs(folder):
-    """Several programs in one run: what one hides is its own, in all of its processes; in mid-run, too."""
+    """Several programs in one run: a program's suppressions apply to its own processes only; in mid-run, too."""
     out = os.path.join(folder, "own.json")
     done = run([BUILD + "/bin/rtcheck", "--all", "--json", out, "sh", "-c", "%s; %s midway" %
                 (CXX, PROGRAM)], folder)

@@ -14,7 +14,7 @@ extern "C" const char *__lsan_default_suppressions()
 {
     return "# of a library that we cannot mend\n"
            "leak:shop::on_purpose\n"
-           "leak:lose\n" /* what another program of the run calls its mistake */
+           "leak:lose\n" /* the name of another program's leak, which must not be suppressed */
            "leak:strdup\n";
 }
 

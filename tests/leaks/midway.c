@@ -51,7 +51,7 @@ static void check(const char *what, unsigned how)
     fflush(stdout);
 }
 
-/* ---- what is found and what is new ------------------------------------------------------------------ */
+/* ---- findings, and new ones ------------------------------------------------------------------------- */
 
 static NOINLINE void lose_chain(void)
 {

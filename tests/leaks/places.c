@@ -441,7 +441,7 @@ static void slack(void)
     local = NULL;
 }
 
-uintptr_t turned; /* its bits */
+uintptr_t turned; /* the inverted bits of the pointer */
 
 static void hidden(void)
 {

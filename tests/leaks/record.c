@@ -133,7 +133,7 @@ static void twins(void)
     print_answer("possible", (long)leaks.possible.blocks);
 }
 
-/* ---- what is answered ------------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------------------- */
 
 static void answers(void)
 {
@@ -152,7 +152,7 @@ static void answers(void)
     print_answer("within", rtc_record_malloc(p + 8, 8));
     print_answer("beside", rtc_record_malloc(p + 2201, 1));
     print_answer("null", rtc_record_malloc(NULL, 8));
-    print_answer("out", rtc_record_malloc(q + 2200, 8)); /* not all of it is the block's */
+    print_answer("out", rtc_record_malloc(q + 2200, 8)); /* not completely inside the block */
     print_answer("free", rtc_record_free(p));
     print_answer("freed", rtc_check_block(p, NULL) == RTC_BLOCK_RECORDED);
     print_answer("free null", rtc_record_free(NULL));
@@ -289,7 +289,7 @@ static void threads(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
     print_answer("left", (long)rtc_record_free_all(arena(), arena_bytes()));
-    used = THREADS * 3000; /* where no thread has been */
+    used = THREADS * 3000; /* memory that no thread has used */
     take(2801);
 }
 
@@ -341,7 +341,7 @@ static void killed_both(void)
     raise(SIGKILL);
 }
 
-/* All that it has is what it has recorded. */
+/* A program that only uses recorded blocks. */
 static void alone(void)
 {
     begin();

@@ -52,7 +52,7 @@ static void *hold_stdout(void *unused)
     return unused;
 }
 
-/* It never lets go of the stream's lock. */
+/* The thread never releases the stream's lock. */
 static void stream_locked(void)
 {
     start(hold_stdout);

@@ -1,5 +1,5 @@
 /*
- * threads.c - programs with threads that lose nothing: what they allocate they free, or hold at the end.
+ * threads.c - programs with threads and without leaks: all blocks are freed, or held at the end.
  *
  * usage: threads NAME clean|leak WAY      threads --list
  *

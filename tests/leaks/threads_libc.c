@@ -1,5 +1,5 @@
 /*
- * threads_libc.c - the programs of threads.c about what libc has for threads, and keeps for them.
+ * threads_libc.c - those programs of threads.c that test libc's own data of threads.
  */
 #include "threads.h"
 
@@ -21,7 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* ---- what belongs to a thread ------------------------------------------------------------------ */
+/* ---- data of a thread -------------------------------------------------------------------------- */
 
 /* Threads that are still there when the program ends, once all of them are. */
 static pthread_barrier_t ready;
@@ -41,7 +41,7 @@ static void crowd_that_stays(void *(*body)(void *))
     pthread_barrier_wait(&ready);
 }
 
-#define KEYS 40 /* more than libc has room for without a block of its own */
+#define KEYS 40 /* more than libc stores without a separate block */
 
 static pthread_key_t key[KEYS];
 
@@ -216,7 +216,7 @@ static void *aio_body(void *unused)
 }
 static void asynchronous(void) { crowd(aio_body); }
 
-/* ---- what libc and the loader keep ------------------------------------------------------------------ */
+/* ---- data of libc and the loader -------------------------------------------------------------------- */
 
 static void *names_body(void *unused)
 {

@@ -182,7 +182,7 @@ static void *once_body(void *unused)
 static void once(void)
 {
     crowd(once_body);
-    atexit(drop_table); /* _exit: it is held */
+    atexit(drop_table); /* with _exit the table is still held */
 }
 
 const struct program lock_programs[] = {

@@ -76,7 +76,7 @@ static void killed(void)
     die();
 }
 
-/* So many blocks that it takes a while to look at them. */
+/* So many blocks that scanning them takes a while. */
 static void many(void)
 {
     void **last = NULL;
@@ -172,7 +172,7 @@ static void child(void)
     printf("%d\n", WTERMSIG(status));
 }
 
-/* ---- what the program can see ----------------------------------------------------------------------- */
+/* ---- visible to the program ------------------------------------------------------------------------- */
 
 static void on_term(int number)
 {
@@ -260,7 +260,7 @@ static void namespaces(void)
     in_child(processes);
 }
 
-/* A lock goes with the last descriptor of its file: the child's witness must not have one. */
+/* A lock is released with the last descriptor of its file: the child's witness must not have one. */
 static void locks(void)
 {
     int held = 0;
@@ -378,7 +378,7 @@ static void goes_away(const char *of)
     puts(witness_of(program, of) ? "still there" : "gone");
 }
 
-/* It takes a moment until it can be seen. */
+/* The witness is visible only after a moment. */
 static pid_t wait_for_witness(const char *what)
 {
     pid_t pid = 0;

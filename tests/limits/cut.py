@@ -27,7 +27,7 @@ def launcher_survives(stage):
 
 
 def readers_survive(stage):
-    """By hand, what watches the file sees that it is cut, and what reads it later refuses it."""
+    """By hand, a process that watches the file detects the truncation, and later readers refuse the file."""
     run = Run(stage, ['cat'], how='hand', files=False, stdin=subprocess.PIPE)
     run.process.stdin.write(b'ready\n')
     run.process.stdin.flush()

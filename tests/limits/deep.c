@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     int number = argc > 1 ? atoi(argv[1]) : 0;
     if (pipe(waiting) || !block || (!number && pthread_create(&thread, NULL, end, NULL)))
         return 1;
-    kill(getpid(), 0); /* bound early: binding goes deep */
+    kill(getpid(), 0); /* bound early, as binding uses a deep stack */
     getpid();
     if (write(waiting[1], "", 0))
         return 1;

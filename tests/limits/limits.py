@@ -31,7 +31,7 @@ def limited(which, soft):
 
 
 def shell(script):
-    """Runs what follows after `script`."""
+    """Run the following command after `script`."""
     return ['sh', '-c', script + '\nexec "$@"', 'sh']
 
 
@@ -80,7 +80,7 @@ UNCHECKED = ['allow-unchecked']
 
 
 def address_space(stage):
-    """ulimit -v: what works plainly with twice the memory works with us."""
+    """ulimit -v: a program that runs plainly with twice the memory runs with the runtime."""
     said = []
     for limit in stage.sample((64, 128, 512, 2048),
                               (64, 80, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)):
@@ -114,7 +114,7 @@ def address_space_python(stage):
 # ---- files ---------------------------------------------------------------------------------
 
 def file_size(stage):
-    """RLIMIT_FSIZE: no SIGXFSZ but the program's own, which it gets as ever."""
+    """RLIMIT_FSIZE: no SIGXFSZ except the program's own, which is delivered as usual."""
     need = [stage.program('limits/needs'), '40']
     writes = ['sh', '-c', 'ulimit -f 0; echo a line > "$0"', stage.dir + '/too_large']
     own = run_plain(stage, writes)
@@ -182,7 +182,7 @@ if touch /read_only_or_not 2>/dev/null; then echo the root is writable >&2; exit
 
 
 def read_only_root(stage):
-    """Nowhere to write: the launcher needs no place, and by hand the program runs all the same."""
+    """No writable directory: the launcher needs none, and by hand the program runs, too."""
     argv = [stage.program('limits/needs'), '5']
     plain = run_plain(stage, argv)
     scene = namespace(READ_ONLY % stage.dir)
@@ -295,7 +295,7 @@ def heap_size(stage):
 
 
 def few_descriptors(stage):
-    """ulimit -n: where the program can be started at all it is checked; files that cannot be opened are only named."""
+    """ulimit -n: if the program can be started at all it is checked; files that cannot be opened are only named."""
     argv = [stage.program('limits/few')]
     one_taken = ['sh', '-c', 'exec 3</dev/null; exec "$@"', 'sh']
     for count in range(3, 11):
@@ -337,7 +337,7 @@ def starved(stage):
         must(run.report.images[0]['limits'] == ['handler_starved'], run.report.images[0]['limits'])
 
 
-# ---- what needs root -----------------------------------------------------------------------
+# ---- scenes that need root -----------------------------------------------------------------
 
 def jail(stage):
     """chroot and setuid: the records are reached without a path or a permission."""
@@ -358,7 +358,7 @@ def resident_kib(run):
 
 
 def locked(stage):
-    """mlockall: only what is in use becomes real."""
+    """mlockall: only memory in use becomes resident."""
     argv = [stage.program('limits/locked')]
     plain = run_plain(stage, argv)
     must(plain.status == 0, 'plain status', plain.status, plain.out)

@@ -103,7 +103,7 @@ def judge(plain, run, planted, size, is_file):
 
 
 def blocks_for(what, size):
-    """More records than fit; where nothing is to be filled, some."""
+    """More records than fit; some, if the limit is not the file system's."""
     return max(size // 16, 20000) if what == 'tmpfs' else 2000
 
 
@@ -133,7 +133,7 @@ def sweep(what):
 # ---- single cases --------------------------------------------------------------------------
 
 def full_from_docker(stage):
-    """By hand, what is lost fills the file system, and all of it is found all the same."""
+    """By hand, lost blocks fill the file system, and all of them are found."""
     came = cell(stage, 'tmpfs', stage.sample(2, 64) * MIB, 'hand', 'lost')
     must(came == 'all found', came)
 

@@ -280,7 +280,7 @@ enum { THREADS = 4, ROUNDS = 150 };
 
 static struct stopped {
     pthread_t thread;
-    uintptr_t low, high; /* its stack */
+    uintptr_t low, high; /* the limits of its stack */
     _Atomic uintptr_t sp;
     sem_t go;
 } stopped[THREADS];
@@ -289,8 +289,8 @@ static sem_t said;
 static _Atomic int over, ready;
 
 /*
- * As a garbage collector's: it may be sent at any time, and nothing is taken from the thread but
- * its registers.
+ * Like that of a garbage collector: it may be sent at any time, and only reads the thread's
+ * registers.
  */
 static void stop_here(int signal)
 {

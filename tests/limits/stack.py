@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import Run, main, must, run_plain, same_as_plain
 
 LIMIT = 1024
-# Not of the allocator: natively one system call.  Bounded so that it does not grow unseen.
+# For mmap, which natively is one system call.  Bounded to detect growth.
 LIMIT_MAP = 1400
 CASES = 120
 NOW = {'LD_BIND_NOW': '1'}
@@ -46,7 +46,7 @@ def needs(stage):
 
 
 def small(what, *words, plain=True):
-    """The program prints what it prints natively, if it can run natively."""
+    """The program's output is the same as natively, if it can run natively."""
     def check(stage):
         argv = [stage.program('limits/small_stack'), what, *words]
         native = run_plain(stage, argv, env=NOW) if plain else None

@@ -1,5 +1,5 @@
 /*
- * starved.c - a signal handler that comes in the midst of malloc allocates until it gets nothing.
+ * starved.c - a signal handler that interrupts malloc allocates until it gets NULL.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 static volatile sig_atomic_t starved;
 
-/* Behind each instruction: what it gets outside of the allocator it gives back. */
+/* After each instruction: blocks from outside of the allocator are freed again. */
 static void on_step(int signal)
 {
     void *got[64];

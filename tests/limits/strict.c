@@ -109,8 +109,8 @@ static _Noreturn void end_now(int status)
 int main(int argc, char **argv)
 {
     wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
-    /* Until the quarantine is full, too: from then on each block takes another one's place.  The
-     * call is the same one before and after, which volatile sees to: it is in every stack. */
+    /* Also until the quarantine is full: then each block reuses another one's place. volatile keeps
+     * the call the same instruction before and after: it is in every stack. */
     for (volatile int strict = 0; strict < 2; strict++) {
         if (strict && forbid())
             return 3;

@@ -3,7 +3,7 @@
  *
  * A separate preloaded library.  It tests the oracle, in two ways: two independent unwinders have
  * to agree about programs that were not written for this, and each fault of RTC_ORACLE_FAULT has to
- * be found.  And it is a second opinion: if the runtime and libunwind differ about a program, `run
+ * be found.  It is also a second opinion: if the runtime and libunwind differ about a program, `run
  * --by-libgcc` shows which of them agrees with libgcc.
  */
 #include "oracle_priv.h"

@@ -60,7 +60,7 @@ static bool enter(struct walk *w, const struct oracle_frame *first)
 }
 
 /*
- * After frame at-1, libunwind did not reach frame `at`. true: the stack is right all the same, and
+ * After frame at-1, libunwind did not reach frame `at`. true: the stack is right nevertheless, and
  * the walk continues from there.
  */
 static bool explained(struct walk *w, const struct stack *s, struct verdict *v, unsigned at)

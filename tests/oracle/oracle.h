@@ -1,7 +1,7 @@
 /*
  * oracle.h - compares every stack that the runtime takes with libunwind's.
  *
- * It is only part of a build configured with -DRTC_ORACLE=ON, which defines RTC_ORACLE.  There the
+ * It is only part of builds configured with -DRTC_ORACLE=ON, which defines RTC_ORACLE.  There the
  * runtime calls oracle_check after every operation that took a stack: in the thread that took it,
  * outside its critical sections, while the interceptor's frame is still live.
  *

@@ -42,7 +42,7 @@ struct oracle_results {
 /* false: results are not requested, or the file does not exist yet. */
 bool results_open(void);
 void results_add(enum oracle_counter counter, uint64_t n);
-/* Count a stack as taken; true: it belongs to the sample. */
+/* Count a stack as taken; true: the stack is in the sample. */
 bool results_sample(void);
 /* Room for the description of a stack that differs; NULL: all notes are used. */
 char *results_note(void);

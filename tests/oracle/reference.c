@@ -43,7 +43,7 @@ static bool load(void)
            unw.caching(*unw.space, UNW_CACHE_NONE) == 0;
 }
 
-/* The loader allocates while its lists are half done; what it calls finds it in order. */
+/* The loader allocates while its lists are inconsistent; they are consistent for its callees. */
 static bool is_loader(uintptr_t pc)
 {
     Dl_info where;

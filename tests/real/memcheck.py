@@ -75,7 +75,7 @@ def stack_name(frames):
     return " ".join(f if n == 1 else f"{f}*{n}" for f, n in said) or "?"
 
 
-# ---- what was lost: bytes by stack ----------------------------------------------------------
+# ---- lost bytes by stack --------------------------------------------------------------------
 
 def lost_by_us(report):
     """Leaks of all processes."""

@@ -44,8 +44,8 @@ def wanted_status(row):
 
 class Place:
     """
-    A temporary folder: in/ the inputs, d/ the scratch folder of one run, log/ what rtcheck wrote,
-    and how a command is started so that it is in the pass's surroundings.
+    A temporary folder: in/ the inputs, d/ the scratch folder of one run, log/ the files of rtcheck; and the
+    command prefix of the pass.
     """
 
     def __init__(self, how, build, inputs, parent=None):
@@ -111,7 +111,7 @@ class Run:
             preexec_fn=no_core)
 
     def wait(self):
-        """How and when the program ended, or was made to."""
+        """The status and the time of the program's end, or of its time-out."""
         timer = threading.Timer(self.timeout_s, self.kill)
         timer.start()
         status = self.process.wait()

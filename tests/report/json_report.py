@@ -101,7 +101,7 @@ def json_of_leaks():
          {"processes": 1, "ns": 3100000, "source": "clock_gettime", "root_bytes": 1 << 20, "root_bytes_skipped": 4096}, report["cost"])
     must(report["summary"]["bytes"]["mel"] == 20 + 22 + 26, report["summary"])
     usual = report_of(rtcheck("report", "--json=run.json", "run.pool"), "run.json")["leaks"]
-    must(usual == [x for x in leaks if x["class"] != "reachable"], usual)  # what is in use is in records
+    must(usual == [x for x in leaks if x["class"] != "reachable"], usual)  # blocks in use are in records
 
 
 @check

@@ -45,7 +45,7 @@ class Program(Stepped):
         return next(folder + fd for fd in os.listdir(folder) if 'rtcheck' in os.readlink(folder + fd).rsplit('/', 1)[-1])
 
     def stat(self, *words):
-        """All rows of one look; of what runs."""
+        """All rows of one interval, for the running processes."""
         rows, status, err = stat(self.stage, '-n', '1', *words)
         must(status == 0, 'status', status, err)
         return rows

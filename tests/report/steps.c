@@ -136,7 +136,7 @@ static void print_variables(void)
         _exit(101);
 }
 
-static char waiter[300]; /* what becomes of them, as a command */
+static char waiter[300]; /* the path of the program that they exec */
 static char path[256], words[2][12];
 static char *wait_words[] = {path, words[0], words[1], NULL};
 

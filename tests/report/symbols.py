@@ -92,7 +92,7 @@ def inlined_in_cpp(stage):
              compiler, version, stacks[3000][0])
 
 
-# ---- debugging information in a file of its own ----------------------------------------------
+# ---- debugging information in a separate file ------------------------------------------------
 
 def split(path):
     """The program without it, and where it is now."""
@@ -113,7 +113,7 @@ def by_link(stage):
     os.mkdir(os.path.dirname(path) + '/.debug')
     shutil.move(apart, os.path.dirname(path) + '/.debug')
     must(is_whole(run(stage, path)), run(stage, path))
-    # The name is the same, but not what is in it.
+    # A file of the same name from another build.
     other = build(stage, 'inlined.c', 'gcc', '-DOTHER', '-O1')
     shutil.copy(split(other), os.path.dirname(path) + '/.debug')
     must(not is_whole(run(stage, path)), 'the file of another build was believed')
@@ -306,7 +306,7 @@ def symbols_of(path):
             for at, kind, name in found}
 
 
-# Symbol, bytes behind its start, what that is called, its line and section.
+# Symbol, bytes behind its start, the expected name, its line and section.
 VARIABLES = [
     ('config', 0, 'config.of_base+0', 'config', '.bss'),
     ('config', 8, 'config.number+0', 'config', '.bss'),

@@ -110,7 +110,7 @@ def on_a_terminal(*words, env):
     try:
         while chunk := os.read(main, 4096):
             text += chunk
-    except OSError:  # its end
+    except OSError:  # the other end is closed
         pass
     os.close(main)
     process.wait(timeout=60)
@@ -133,7 +133,7 @@ def status_on_request():
 
 @check
 def show_all_ids():
-    """Every id of the report leads somewhere."""
+    """Every id of the report can be shown."""
     make("run.pool")
     report = report_of(rtcheck("report", "--json=run.json", "run.pool"), "run.json")
     for thing in report["errors"] + report["records"]:
@@ -267,7 +267,7 @@ def refusals():
     must(done.returncode == 125 and "no-such-option" in done.stderr, done.stderr)
 
 
-# ---- report, of what there is -----------------------------------------------------------------
+# ---- report: available files ------------------------------------------------------------------
 
 def places(**more):
     empty = HERE / "nothing"

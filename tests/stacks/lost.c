@@ -1,5 +1,5 @@
 /*
- * Loses its stack pointer, or all of its stack, and allocates in the handler of what comes of it.
+ * Loses its stack pointer, or its stack, and allocates in the handler of the resulting signal.
  *
  *     lost low|high|overflow
  *

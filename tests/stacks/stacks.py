@@ -50,7 +50,7 @@ PLACES = {
 # ---- the dump ------------------------------------------------------------------------------
 
 class Image:
-    """One process image: its own stacks, modules and blocks, and its parent's behind them."""
+    """One process image: its own stacks, modules and blocks, then its parent's."""
 
     def __init__(self, parent):
         self.parent = parent
@@ -140,13 +140,13 @@ class Names:
             wanted.setdefault((module.path, module.build_id), set()).add(offset)
         for (path, build_id), offsets in wanted.items():
             must(build_id == build_id_of(path), path, 'is of another build than', build_id)
-            # Status 1: nothing is known of what was inlined there.
+            # Status 1: no inlined functions are known there.
             out = subprocess.run(['eu-addr2line', '-a', '-f', '-i', '-C', '-e', path] +
                                  ['0x%x' % o for o in sorted(offsets)],
                                  capture_output=True, text=True).stdout
             for part in re.split(r'^(?=0x)', out, flags=re.MULTILINE)[1:]:
                 address, *lines = part.splitlines()
-                # Function and place by turns; what was inlined comes first.
+                # Function and place by turns; inlined functions come first.
                 self.known[path, int(address, 16)] = lines[::2][-1]
 
     def words(self, frames):
@@ -157,7 +157,7 @@ class Names:
 # ---- the checks ----------------------------------------------------------------------------
 
 def dump_of(stage, argv):
-    # By hand: the launcher takes back what a child that has ended had in the file.
+    # By hand: the launcher would free the area of an ended child.
     run = Run(stage, argv, how='hand', keep=True).wait()
     must(run.status == 0, 'status', run.status, run.out, run.err)
     return read_dump(run.verify().decode())

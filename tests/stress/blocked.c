@@ -39,10 +39,10 @@
 #define LONG_S 3600
 #define STATUS 42
 
-/* ---- calls that wait for what does not come ----------------------------------------------------- */
+/* ---- calls that wait for an event that does not occur ------------------------------------------- */
 
 static const struct timespec for_long = {LONG_S, 0};
-static int messages, semaphores; /* the first process's: it removes them */
+static int messages, semaphores; /* created by the first process, which removes them */
 static int no_input, full_pipe, no_connection, no_data;
 static sem_t never;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /*
- * exits.c - a program that ends while its threads allocate, write and free: nothing they do is wrong.
+ * exits.c - a program without errors that ends while its threads allocate, write and free.
  *
  *     exits [THREADS]: so many, which do nothing else than free
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Processes made from processes: nothing torn, nothing lost, nothing that grows without end."""
+"""Processes made from processes: no torn snapshots, no lost records, no unbounded growth."""
 # rtc-test: stress_fork ci 400
 # rtc-test: stress_fork_full full 5400 --full
 # rtc-test: stress_fork_root ci,root 200 --only torn_fork --only kinds_by_launcher

@@ -196,7 +196,7 @@ static int orphan(const char *arg)
         return 0;
     while (getppid() == parent)
         usleep(1000);
-    usleep(100000); /* not a wait for anything: time for the launcher to end, too */
+    usleep(100000); /* no wait for an event: lets the launcher end, too */
     for (int i = 0; i < 50; i++) {
         free_kept(7);
         keep(7);
@@ -307,7 +307,7 @@ static int atfork(const char *arg)
     return 0;
 }
 
-/* Each generation checks and frees what it was given, and gives its own to the next. */
+/* Each generation checks and frees the inherited blocks, and leaves its own to the next. */
 static int nested(const char *arg)
 {
     (void)arg;
@@ -323,7 +323,7 @@ static int nested(const char *arg)
         if (depth % 2)
             free_kept(depth);
         else
-            check_kept(depth); /* its blocks stay where they are, for generations */
+            check_kept(depth); /* its blocks stay in use, for generations */
         printf("generation %u\n", depth + 1);
         fflush(stdout);
     }
@@ -430,7 +430,7 @@ static int unseen_large(const char *arg)
     return 0;
 }
 
-/* After the child's first allocation what its parent writes is none of its business. */
+/* After the child's first allocation, later writes of its parent must not affect it. */
 static int unseen_begins(const char *arg)
 {
     (void)arg;

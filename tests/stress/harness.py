@@ -40,7 +40,7 @@ def must(good, *words):
 # ---- where things are ----------------------------------------------------------------------
 
 class Stage:
-    """A working directory of one driver, and the names of what it runs."""
+    """A working directory of one driver, and the paths of its programs."""
 
     def __init__(self, full, seed):
         self.full = full
@@ -72,7 +72,7 @@ class Stage:
 
 
 def clean_environment():
-    """The driver's own, without what would steer the runtime."""
+    """The driver's environment, without variables that change the runtime."""
     return {k: v for k, v in os.environ.items()
             if not k.startswith(('RTCHECK', 'LD_', 'LSAN_', 'MALLOC_'))}
 

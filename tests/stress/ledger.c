@@ -34,7 +34,7 @@
 
 struct line {
     _Atomic uint64_t total;
-    _Atomic uint64_t flight[FLIGHTS]; /* what may be true on top of it; 0 = nothing */
+    _Atomic uint64_t flight[FLIGHTS]; /* possible changes of the total; 0 = none */
     _Atomic uint64_t operations;
     uint64_t pad[2];
 };
@@ -172,7 +172,7 @@ static void book_free(struct worker *w, struct parcel *p, int inherited)
     close_entry(l, change);
 }
 
-/* Leaves a block in a mailbox and frees what another thread left there. */
+/* Put a block into a mailbox and free the block that another thread put there. */
 static void exchange(struct worker *w, struct place *place)
 {
     unsigned box = (unsigned)(draw(w) % MAILBOXES);

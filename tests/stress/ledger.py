@@ -57,7 +57,7 @@ class Books:
 
 
 def kill_all(books, with_child):
-    """The child first, so that the launcher finds it dead when the parent goes."""
+    """The child first, so that it has ended when the launcher sees the parent's end."""
     for book in (1, 0) if with_child else (0,):
         if books.pid(book):
             os.kill(books.pid(book), signal.SIGKILL)

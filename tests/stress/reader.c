@@ -40,7 +40,7 @@
 #define ALARM_US 100
 #define ALARMS_PER_YIELD 16u
 #define CHANGED_MIN 200u
-#define SECONDS_MAX 120 /* beyond what READS take */
+#define SECONDS_MAX 120 /* more than READS take */
 
 struct wide_record {
     struct block_record block;

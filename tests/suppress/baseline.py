@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: suppress/baseline ci 60
-"""A baseline from its first writing on: only what is new fails, also when lines move; more of the same is new; the
+"""A baseline from its first writing on: only new findings fail, also when lines move; a larger count is new; the
 file is the same bytes for the same findings."""
 import json
 import os
@@ -59,7 +59,7 @@ def read(name):
 
 
 def refused(text, says, *words):
-    """The place, why, the line, if it has one, and a caret; nothing is started, and the file stays."""
+    """The message has the place, the reason, the line, if any, and a caret; nothing is started, and the file stays."""
     write("bad.json", text)
     done = rtcheck("--baseline=bad.json", *words, program=("./prog", "1"))
     line, column = (int(n) for n in re.match(r"bad.json:(\d+):(\d+): ", says).groups())

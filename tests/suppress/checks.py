@@ -1,4 +1,4 @@
-"""checks.py - what drivers of this folder share."""
+"""checks.py - shared by the drivers of this folder."""
 
 
 def must(condition, *said):

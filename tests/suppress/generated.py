@@ -42,7 +42,7 @@ def entries(text):
 
 
 def third_frame():
-    """The rule of `left` leaves what is lost in `right`, and the other way round."""
+    """The rule of `left` does not match the leak of `right`, and vice versa."""
     ids, said = rtcheck(THREE, "--gen-suppressions=all")
     rules = entries(said)
     must(set(rules) == ids, "rules of", set(rules), "findings are", ids)

@@ -16,7 +16,7 @@ LEAST = 5
 
 
 def entries(path):
-    """How many entries there are for memcheck or the core, and for others: read by their form alone."""
+    """The number of entries for memcheck or the core, and for others: by their form alone."""
     with open(path, errors="replace") as f:
         lines = [line.strip() for line in f if line.strip() and not line.strip().startswith("#")]
     tools = [lines[i + 2].split(":")[0].split(",") for i, line in enumerate(lines) if line == "{"]

@@ -80,7 +80,7 @@ def third_frame():
 
 @check
 def below_main():
-    """The name that valgrind has for what calls main, in the entries that it makes."""
+    """valgrind's name for the caller of main, in the entries that it generates."""
     names, _, _ = rules(LEFT.replace("}", "   ...\n   fun:(below main)\n}"))
     must(names == ALL - {"left"}, names)
 

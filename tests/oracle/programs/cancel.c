@@ -1,4 +1,4 @@
-/* Threads that are cancelled: libgcc unwinds them, and what they left to be done allocates. */
+/* Threads that are cancelled: libgcc unwinds them, and their cleanup handlers allocate. */
 #include "deep.h"
 
 #include <pthread.h>

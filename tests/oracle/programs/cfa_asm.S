@@ -181,7 +181,7 @@ FUNCTION(remembered_state)
     ret
 END(remembered_state)
 
-/* Far beyond what a byte or a word of a rule might hold. */
+/* Offsets too large for a byte or a word of a rule. */
 FUNCTION(large_offsets)
     sub $90008, %rsp
     .cfi_adjust_cfa_offset 90008

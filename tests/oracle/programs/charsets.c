@@ -1,4 +1,4 @@
-/* iconv loads and unloads libraries by libc's own means; they allocate when they begin. */
+/* iconv loads and unloads libraries by libc's internal functions; their constructors allocate. */
 #include "deep.h"
 
 #include <iconv.h>

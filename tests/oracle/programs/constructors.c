@@ -1,4 +1,4 @@
-/* Constructors and destructors of the program and of a library, and what atexit calls. */
+/* Constructors and destructors of the program and of a library, and atexit handlers. */
 #include "deep.h"
 
 void library_use(void);

@@ -1,4 +1,4 @@
-/* Coroutines on stacks of their own that take turns, at different depths, allocating in between. */
+/* Coroutines on separate stacks that run in turn, at different depths, allocating in between. */
 #include "deep.h"
 
 #include <ucontext.h>

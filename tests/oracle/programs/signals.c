@@ -1,4 +1,4 @@
-/* Handlers that allocate: one in another, one in itself, and after them what was interrupted. */
+/* Handlers that allocate: one inside another, one inside itself, and then the interrupted code. */
 #include "deep.h"
 
 #include <signal.h>

@@ -32,7 +32,7 @@ static void coroutine(int me)
 
 static void make(int me)
 {
-    /* The gap is never to be read: it is what a stale address may lead to. */
+    /* The gap must never be read: a stale address may point into it. */
     char *at = mmap(NULL, 3 * STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(at + STACK_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE);
     stack[me] = at;

@@ -1,5 +1,5 @@
 /*
- * library.c - what relative.c loads: it allocates 1001 bytes.
+ * library.c - loaded by relative.c: it allocates 1001 bytes.
  */
 #include <stdlib.h>
 
