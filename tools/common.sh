@@ -34,7 +34,7 @@ build() {
     exec {lock}>"$top/build/.lock"
     flock "$lock"
     run_build </dev/null >"$log" 2>&1 {lock}>&- || {
-        { grep -E -A6 'error: |Error ' "$log" || tail -n 30 "$log"; } | head -n 40 >&2
+        { grep -E -A6 'error: |Error ' "$log" || tail -n 30 "$log"; } | sed -n 1,40p >&2
         die "the build failed; all of it: $log"
     }
     exec {lock}>&-
