@@ -56,7 +56,11 @@ SEES = {
     "src": SHADOW + ["src/intercept", "src/events", "src/counters", "src/leakcheck", "src/exit"] + FLOORS,
     "report": [],  # report.h alone, for every room
     **REPORT,
-    "tools": ["shadow", "report"],
+    "tools/messages": [],
+    "tools/options": ["shadow", "report", "tools/messages"],
+    "tools/perfstat": ["shadow", "report", "tools/messages"],
+    "tools/launcher": ["shadow", "report", "tools/messages", "tools/options"],
+    "tools": ["shadow", "report", "tools/messages", "tools/options", "tools/perfstat", "tools/launcher"],
 }
 TOP = set("src include shadow report tests tools CMakeLists.txt LICENSE README.md ARCHITECTURE.md".split())
 RUNTIME = SHADOW + [room for room in SEES if room.startswith("src")]

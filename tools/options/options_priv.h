@@ -1,0 +1,62 @@
+/*
+ * options_priv.h - declarations shared by the parts of the options' parser.
+ *
+ *   options.c        the table, RTCHECK_OPTIONS, the values in force, the canonical text
+ *   option_values.c  kinds of values: their syntax and canonical text
+ *   option_args.c    the command line, and --help
+ */
+#ifndef OPTIONS_PRIV_H
+#define OPTIONS_PRIV_H
+
+#include "options.h"
+
+enum option_kind {
+    KIND_FLAG,
+    KIND_SIZE,
+    KIND_PATH,
+    KIND_PATHS,
+    KIND_NAMES,
+    KIND_GEN,
+    KIND_NUMBER,
+    KIND_BYTE,
+    KIND_HEAP,
+    KIND_EVENTS,
+    KIND_FRAMES,
+    KIND_LIMIT,
+    KIND_ON_ERROR,
+    KIND_CALLERS,
+    KIND_MATCH,
+    KIND_AT_EXIT,
+    KIND_COLOR,
+    KIND_FORMAT,
+    KIND_TOOL,
+    KIND_ANNOTATE,
+    KIND_MAP,
+    KIND_LEAK_CHECK,
+    KIND_RESOLUTION,
+    KIND_LEAK_KINDS,
+    KIND_PAIRS,
+    KIND_REDZONE,
+};
+
+/* ---- option_values.c: functions return false for text that is not of the kind -------------- */
+
+bool parse_flag(const char *text, bool *out);
+/* Digits of `base`, with an optional 0x prefix for base 16; *end points past them. */
+bool parse_number(const char *text, int base, uint64_t *out, char **end);
+bool parse_size(const char *text, uint64_t *out);
+bool parse_leak_kinds(const char *text, unsigned *out);
+
+/* The canonical text of `given`; false: `given` is not of the kind, or `out` is too small. */
+bool value_canonical(int kind, const char *given, char *out, size_t room);
+/* The syntax of the kind's values, as text for error messages. */
+const char *value_syntax(int kind);
+
+/* ---- options.c ------------------------------------------------------------------------------- */
+
+/* Index of the key [key, key + n), with '_' read as '-'; OPTION_COUNT_MAX if there is none. */
+unsigned option_index(const char *key, size_t n);
+/* `given` NULL: the name had no value.  -EINVAL: err describes the expected value. */
+int option_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES]);
+
+#endif
