@@ -52,7 +52,7 @@ enum kind {
     BAD_ELEMENT,          /* a list with an entry that cannot be read */
     BAD_TAIL,     /* a list with an entry that begins readable: "LD_PRELO", and no memory behind */
     BAD_RUN_FILE, /* the same with "RTCHECK_RUN_F" */
-    BAD_PRELOAD,  /* the same with a whole "LD_PRELOAD=", whose value has no end */
+    BAD_PRELOAD,  /* the same with a complete "LD_PRELOAD=", whose value is not terminated */
     KIND_COUNT
 };
 

@@ -27,7 +27,7 @@
 enum { KEPT = 64, PATIENCE_SECONDS = 60 };
 
 static struct {
-    uintptr_t text_start, text_end; /* of the module whose malloc it is */
+    uintptr_t text_start, text_end; /* of the module that defines malloc */
     _Atomic int handled;
     _Atomic int inside; /* handlers that interrupted the allocator */
     _Atomic int damaged;

@@ -1,4 +1,4 @@
-/* rows_threads.c - threads that allocate, free each other's blocks, come and go. */
+/* rows_threads.c - threads that allocate, free each other's blocks, start and end. */
 #include "rows.h"
 
 #include <malloc.h>

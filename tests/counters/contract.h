@@ -58,7 +58,7 @@ rtc_cpc_buf_t *buffer(rtc_cpc_t *cpc, rtc_cpc_set_t *set);
 uint64_t sampled(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int index);
 uint64_t value_of(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf, int index);
 
-void touch(unsigned pages); /* that many page faults, and hardly more */
+void touch(unsigned pages); /* that many page faults, and few more */
 /* Is it n faults, plus a few unrelated ones? */
 bool is_about(uint64_t counted, uint64_t n);
 unsigned open_descriptors(void);

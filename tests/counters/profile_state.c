@@ -283,7 +283,7 @@ void row_sites_at_once(void)
     end_threads(thread);
 }
 
-/* With so many blocks that the others do not wait to the end nothing is known, instead of sums of two moments. */
+/* With too many blocks for a sum in the permitted time there is no value, rather than a sum of two moments. */
 void row_sites_without_end(void)
 {
     pthread_t thread[3];

@@ -12,7 +12,7 @@
 static _Atomic bool stop;
 static _Atomic unsigned running, rest;
 
-/* Some threads are hardly ever outside the allocator, others hardly ever in it. */
+/* Some threads are nearly always inside the allocator, others nearly never. */
 static void *allocate_and_release(void *who)
 {
     unsigned me = (unsigned)(uintptr_t)who;

@@ -51,7 +51,7 @@ void row_bind_errors(void)
     fails(rtc_cpc_bind_curlwp(cpc, set, 4), EINVAL, RTC_CPC_REQ_INVALID_FLAGS);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0);
     fails(rtc_cpc_set_add_request(cpc, set, "task-clock", 0, BOTH, 0, NULL), EINVAL, 0);
-    must(rtc_cpc_bind_curlwp(cpc, set, RTC_CPC_BIND_PINNED) == 0); /* bound anew */
+    must(rtc_cpc_bind_curlwp(cpc, set, RTC_CPC_BIND_PINNED) == 0); /* bound again */
     must(open_descriptors() == before + 1);
     must(rtc_cpc_unbind(cpc, set) == 0);
     fails(rtc_cpc_unbind(cpc, set), EINVAL, 0);
@@ -393,7 +393,7 @@ void row_no_descriptors(void)
              used + 1);
     must(strcmp(last_error.text, said) == 0);
     int fd = dup(0);
-    must(fd == (int)used); /* the first one was given back */
+    must(fd == (int)used); /* the first one was closed */
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
     rtc_cpc_set_t *clock = set_of(cpc, "rusage:minor-faults", BOTH);
     must(rtc_cpc_bind_curlwp(cpc, clock, 0) == 0); /* needs none */

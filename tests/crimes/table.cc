@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <utility>
 
-extern "C" { /* a libc may lack them: without a runtime that has them nothing is called */
+extern "C" { /* a libc may lack them: without a runtime that defines them they are not called */
 __attribute__((weak)) void cfree(void *);
 __attribute__((weak)) void free_sized(void *, std::size_t);
 __attribute__((weak)) void free_aligned_sized(void *, std::size_t, std::size_t);

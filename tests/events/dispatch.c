@@ -205,7 +205,7 @@ static void overflow(void)
     assert(came == SIGSEGV && getppid() > 0);
 }
 
-/* A handler may give back another mask than it found, with all of them. */
+/* A handler may return with a changed signal mask, in which all signals may be blocked. */
 static void change_mask(int signal, siginfo_t *info, void *context)
 {
     (void)info;

@@ -299,7 +299,7 @@ static void cancelled(unsigned type, union rtc_event *e, void *unused)
     unlock();
 }
 
-/* A move of several mappings failed: this has been moved, or lies where nothing was to come from. */
+/* A move of several mappings failed: this piece has been moved, or lies where no piece was to be moved from. */
 static void moved(unsigned type, union rtc_event *e, void *unused)
 {
     (void)type, (void)unused;

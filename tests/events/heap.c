@@ -37,7 +37,7 @@ struct entry {
     int end[2];             /* the pipe */
 };
 
-/* Each thread's own; events may come in any. */
+/* One for each thread; events may arrive in any thread. */
 static struct entry cache[THREADS_MAX][ENTRIES];
 static _Atomic unsigned long notified, forgotten, hits, stale;
 static unsigned long blocks;

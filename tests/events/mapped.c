@@ -224,7 +224,7 @@ static void left(void)
             steps_end();
             through = n > 0;
         }
-        map_and_unmap(at); /* so that it is made anew now, which takes long in steps */
+        map_and_unmap(at); /* so that the map is rebuilt now, which is slow in single steps */
     }
     pages(3);
     for (int i = 0; i < 100; i += 4) /* pages between them stay: calls that were left have mapped them */

@@ -375,7 +375,7 @@ static void *allocate(void *seed)
     return NULL;
 }
 
-/* A stop of the others may take too long on a busy machine: then it is refused, and tried again. */
+/* On a busy machine stopping the other threads may time out: then the mapping is refused, and repeated. */
 static void beside_threads(void)
 {
     pthread_t thread[3];

@@ -176,7 +176,7 @@ void row_heap_in_a_fork(void)
 /* Locked memory cannot be released: its event reports it unmapped, and it stays; a free returns all the same. */
 void row_heap_that_is_locked(void)
 {
-    static const size_t size[] = {900u << 10, 4u << 20}; /* which the heap gives back late, and at once */
+    static const size_t size[] = {900u << 10, 4u << 20}; /* released by the heap late, and at once */
     char *block[LOCKED];
     handle(VM_EVENTS, 0, "ranges");
     for (unsigned i = 0; i < LOCKED; i++) {

@@ -117,7 +117,7 @@ void row_remap_override_multi_threads(void)
     must(unmapped == THREADS * 200 * 7 * PAGE);
 }
 
-/* ---- calls while handlers come and go ------------------------------------------------------------- */
+/* ---- calls while handlers are set and unset ------------------------------------------------------- */
 
 static _Atomic bool stop;
 static _Atomic unsigned failures;

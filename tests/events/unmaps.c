@@ -35,7 +35,7 @@ static char *four(void)
     return place;
 }
 
-/* ---- wrong ---------------------------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------------------------- */
 
 static void twice(void)
 {
@@ -187,7 +187,7 @@ static void stack_of_main(void)
     must(pthread_create(&thread, NULL, unmap_of_main, deep_in_main()) == 0 && pthread_join(thread, NULL) == 0);
 }
 
-/* ---- no wrong ------------------------------------------------------------------------------------- */
+/* ---- twins without errors ------------------------------------------------------------------------- */
 
 static void pieces(void)
 {

@@ -29,7 +29,7 @@ static void on_event(unsigned type, union rtc_event *event, void *arg)
     }
 }
 
-/* Maps four pages, gives back two of them, then all. */
+/* Map four pages, unmap two of them, then all. */
 static int work(void)
 {
     enum { PAGE = 4096 };
@@ -48,7 +48,7 @@ int main(void)
         return work();
     }
     if (rtc_event_test(events, &missing) != 0 || missing)
-        return 1; /* calls of this program do not come by */
+        return 1; /* calls of this program are not intercepted */
     if (rtc_event_set_handler(events, 0, on_event, &seen) != 0)
         return 1;
     int bad = work();

@@ -16,7 +16,7 @@ enum { BLOCKS = 100, VARIABLES_MAX = 64 };
 
 static void *block[BLOCKS];
 
-/* Takes all blocks, gives back half of them. */
+/* Allocate all blocks, free half of them. */
 static void work(void)
 {
     for (int i = 0; i < BLOCKS; i++)

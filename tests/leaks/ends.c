@@ -193,7 +193,7 @@ static void *hogging_body(void *unused)
     return unused;
 }
 
-/* A thread that gets its processor hardly ever, and loses it inside malloc more often than not. */
+/* A thread that rarely gets a processor, and usually loses it inside malloc. */
 static void *starved_body(void *unused)
 {
     const struct sched_param none = {0};
@@ -221,7 +221,7 @@ static void *short_body(void *unused)
     return unused;
 }
 
-/* Makes threads for ever: at any moment one is about to begin or to end. */
+/* Creates threads in a loop: at any moment one is about to start or to end. */
 static void *creating_body(void *unused)
 {
     pthread_barrier_wait(&ready);

@@ -11,7 +11,7 @@ import time
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/ends"
-PATIENCE = 20 # seconds; a thread that cannot be stopped is given up after half of one at most
+PATIENCE = 20 # seconds; a thread that cannot be stopped is skipped after half of one at most
 
 # Lost blocks of each program, by size (None: it has a twin that loses one), and the number of threads that cannot
 # be stopped: they block all signals, or an exec does not signal them, as a signal would end their system call.

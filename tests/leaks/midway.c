@@ -150,7 +150,7 @@ static void *chase(void *about)
             count++;
         } else if (head) {
             struct node *rest = NULL;
-            for (struct node *n = head, *next; n; n = next) { /* turned round: on the way two lists */
+            for (struct node *n = head, *next; n; n = next) { /* reverse the list: in between there are two */
                 next = n->next;
                 n->next = rest;
                 rest = n;

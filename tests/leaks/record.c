@@ -128,7 +128,7 @@ static void twins(void)
     begin();
     make_twins();
     make_others();
-    struct rtc_leaks leaks = {0}; /* without a checker nothing is written there */
+    struct rtc_leaks leaks = {0}; /* without a checker the struct is not written */
     print_answer("check", rtc_check_leaks(RTC_QUIET, &leaks));
     print_answer("possible", (long)leaks.possible.blocks);
 }
@@ -234,7 +234,7 @@ static NOINLINE void fill_and_leave(size_t bytes, int silently)
 
 static void ended(void)
 {
-    for (int i = 0; i < 300; i++) /* memory is given out again */
+    for (int i = 0; i < 300; i++) /* memory is reused */
         fill_and_leave(2501, is_in_heap());
     begin();
     make_listed(2502);

@@ -26,7 +26,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* A file of that size is nothing else. */
+/* Only the run file has this size. */
 static int open_run_file(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);

@@ -210,7 +210,7 @@ def no_proc(stage):
 # ---- descriptors ---------------------------------------------------------------------------
 
 def closed_descriptors(stage):
-    """Started without 0, 1, 2: these are the program's to open, and nothing else is there."""
+    """Started without 0, 1, 2: the program gets these for its own files, and no other descriptor is open."""
     found = {}
     for how in ('plain', 'launcher', 'hand'):
         target = stage.room() + '/open'

@@ -124,7 +124,7 @@ def module_of(report, path):
 
 
 def another_build(stage):
-    """Between the run and the report the program is built anew."""
+    """The program is rebuilt between the run and the report."""
     path = build(stage, 'inlined.c', 'gcc')
     done = Run(stage, [path], how='hand', keep=True).wait()
     must(module_of(done.report, path)['symbols'] == 'lines', module_of(done.report, path))

@@ -1,5 +1,5 @@
 /*
- * Another library, which comes to lie in the place of closed_one.c: the twin of that.
+ * Another library, loaded at the address of closed_one.c: its twin.
  *
  * rtc-build: shared -g -fomit-frame-pointer -Wl,--build-id
  */

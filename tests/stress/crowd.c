@@ -19,7 +19,7 @@
 #define CROWD 100u
 #define TIMED 20u
 
-static int never[2]; /* a pipe whose end comes when main ends */
+static int never[2]; /* a pipe whose other end is closed when main ends */
 
 static void must(int good, const char *what)
 {

@@ -1,7 +1,7 @@
 /*
  * exits.c - a program without errors that ends while its threads allocate, write and free.
  *
- *     exits [THREADS]: so many, which do nothing else than free
+ *     exits [THREADS]: so many, which only free blocks
  */
 /* rtc-build: -pthread */
 #include <pthread.h>

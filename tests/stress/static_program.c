@@ -1,5 +1,5 @@
 /*
- * static_program.c - cannot be checked: linked statically, so nothing is preloaded into it.
+ * static_program.c - cannot be checked: it is linked statically, so no library can be preloaded.
  *
  * rtc-build: -static
  */

@@ -56,7 +56,7 @@ def third_frame():
 
 
 def all_of(program):
-    """With all rules nothing is left of it."""
+    """With all rules all findings are suppressed."""
     ids, said = rtcheck(program, "--gen-suppressions=yes")
     rules = entries(said)
     bodies = {e.split("\n", 2)[2] for e in rules.values()}

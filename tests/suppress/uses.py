@@ -40,7 +40,7 @@ def in_use(stage):
 
 
 def checks_in_mid_run(stage):
-    """Each check judges the blocks in use anew."""
+    """Each check decides again about the blocks in use."""
     rules = stage.room() + '/rules'
     with open(rules, 'w') as f:
         f.write('suppress biu in uses_hidden\n')

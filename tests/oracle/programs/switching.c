@@ -1,6 +1,6 @@
 /*
- * Two coroutines that take turns as fast as they can, allocating on either side, on stacks that are
- * unmapped when they have ended: the next ones lie in the same place, or where nothing is any more.
+ * Two coroutines that switch as fast as they can, allocating on either side, on stacks that are
+ * unmapped at their ends: the next stacks lie at the same address, or at an unmapped one.
  */
 #include "deep.h"
 
