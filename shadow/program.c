@@ -4,12 +4,11 @@
  * The file is not trusted: each read is bounded, each offset checked, each loop limited.  A file of
  * an unknown format passes: exec will return its error, or binfmt_misc will handle it.
  */
-#include <elf.h>
 #include <string.h>
 
+#include "machine.h"
 #include "program.h"
 
-#define LOADER "ld-linux-x86-64.so.2" /* the x86-64 ABI fixes its name, not its directory */
 #define HEADERS_MAX 32u
 #define DYNAMIC_MAX 128u
 #define DYNAMIC_CHUNK 16u /* entries read at a time */
@@ -153,7 +152,7 @@ static bool find_name(struct elf *e, int64_t tag, bool (*is_wanted)(const char *
 
 static bool is_loader(const char *name)
 {
-    return starts(name, LOADER) && !name[sizeof LOADER - 1];
+    return starts(name, ELF_LOADER) && !name[sizeof ELF_LOADER - 1];
 }
 
 static void examine_interpreter(struct elf *e, const Elf64_Phdr *header, struct program *out)
@@ -185,7 +184,7 @@ static void examine_elf(const struct program_file *file, const Elf64_Ehdr *eh, s
 {
     struct elf e;
     out->is_elf = true;
-    if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_machine != EM_X86_64) {
+    if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_machine != ELF_MACHINE) {
         out->why = UNCHECKED_MACHINE;
         return;
     }

@@ -23,6 +23,7 @@
 
 #include "format/bits.h"
 #include "rtcheck/event.h"
+#include "system_call.h"
 #include "tools.h"
 
 enum { STATUS_NOT_COVERED = 1 };
@@ -275,12 +276,7 @@ static unsigned try_calls(void)
 /* The inlined system call of a statically linked mmap. */
 static void linked_copy(void)
 {
-    long nr = SYS_mmap, bytes = (long)PAGE;
-    register long flags __asm__("r10") = PLAIN, fd __asm__("r8") = -1, offset __asm__("r9") = 0;
-    __asm__ volatile("syscall"
-                     : "+a"(nr)
-                     : "D"(0l), "S"(bytes), "d"((long)PROT_READ), "r"(flags), "r"(fd), "r"(offset)
-                     : "rcx", "r11", "memory");
+    system_call6(SYS_mmap, 0, (long)PAGE, PROT_READ, PLAIN, -1, 0);
 }
 
 static void *call_raw(void *unused)

@@ -299,16 +299,15 @@ enum reach {
 /* Location of the pointer by which a block was found (the referrer). */
 enum witness {
     WITNESS_NONE = 0,
-    WITNESS_ROOT = 1,     /* memory at `at`, in root `root` */
-    WITNESS_BLOCK = 2,    /* memory at `at`, in the block at `from` */
-    WITNESS_REGISTER = 3, /* register number `at` of `thread` */
+    WITNESS_ROOT = 1,  /* memory at `at`, in root `root` */
+    WITNESS_BLOCK = 2, /* memory at `at`, in the block at `from` */
+    /* register `at` of `thread`: a DWARF number; from DWARF_VECTORS on (machine.h): words of the
+     * kernel's saved vector state */
+    WITNESS_REGISTER = 3,
     WITNESS_SELF =
         4, /* no pointer: reachable by a rule of the runtime, for example an ignored block */
     WITNESS_COUNT
 };
-
-/* Registers have DWARF numbers; from here on: words of the kernel's saved vector state. */
-#define WITNESS_VECTOR 16u
 
 /* All blocks with the same allocation stack and reachability, and an example block. */
 struct leak_group {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "findings.h"
+#include "machine.h"
 
 const struct kind_text *kind_text(uint32_t kind)
 {
@@ -306,9 +307,8 @@ static void block_put(struct wording *w)
 /* Registers have DWARF's numbers. */
 static void register_put(struct wording *w)
 {
-    static const char *const names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
-                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-    static_assert(countof(names) == WITNESS_VECTOR, "the others are vector registers");
+    static const char *const names[] = {DWARF_NAMES};
+    static_assert(countof(names) == DWARF_VECTORS, "the others are vector registers");
     uint64_t number = w->leak->holder.at;
 
     if (number < countof(names))

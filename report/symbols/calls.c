@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "instructions.h"
+#include "machine.h"
 #include "symbols_priv.h"
 
 struct slot {
@@ -96,7 +98,7 @@ static struct slots *slots_add(struct slots *all, Elf *elf, Elf_Scn *section, co
 
     for (int i = 0; data && gelf_getrela(data, i, &rela); i++) {
         uint64_t type = GELF_R_TYPE(rela.r_info);
-        bool is_slot = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+        bool is_slot = type == ELF_JUMP_SLOT || type == ELF_GLOBAL_SLOT;
         uint32_t entry =
             is_slot ? entry_of_symbol(elf, h->sh_link, GELF_R_SYM(rela.r_info)) : ENTRY_NONE;
         if (entry == ENTRY_NONE)
@@ -155,35 +157,20 @@ static const uint8_t *code_at(Elf *elf, GElf_Addr at, size_t bytes)
     return NULL;
 }
 
-static GElf_Addr relative(const uint8_t *displacement, GElf_Addr next_instruction)
-{
-    int32_t distance;
-
-    memcpy(&distance, displacement, sizeof distance);
-    return next_instruction + (GElf_Addr)(int64_t)distance;
-}
-
-/* Return the slot of a PLT entry: jmp *slot, after optional endbr64 and bnd. 0: other code. */
+/* Return the slot of a PLT entry. 0: other code. */
 static GElf_Addr slot_of_table(Elf *elf, GElf_Addr at)
 {
-    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-    const uint8_t *code = code_at(elf, at, 11);
-    unsigned from = 0;
+    const uint8_t *code = code_at(elf, at, CODE_PLT_BYTES);
 
-    if (!code)
-        return 0;
-    if (memcmp(code, endbr64, sizeof endbr64) == 0)
-        from += sizeof endbr64;
-    if (code[from] == 0xf2)
-        from++;
-    return code[from] == 0xff && code[from + 1] == 0x25 ? relative(code + from + 2, at + from + 6)
-                                                        : 0;
+    return code ? code_plt_slot(code, at) : 0;
 }
+
+#define CALL_BYTES 6u
 
 uint32_t entry_called(struct slots **slots, Elf *elf, GElf_Addr back)
 {
-    const uint8_t *code = code_at(elf, back - 6, 6);
-    uint32_t entry = ENTRY_NONE;
+    const uint8_t *code = code_at(elf, back - CALL_BYTES, CALL_BYTES);
+    struct code_jump call;
 
     if (!code)
         return ENTRY_NONE;
@@ -191,9 +178,8 @@ uint32_t entry_called(struct slots **slots, Elf *elf, GElf_Addr back)
         *slots = slots_make(elf);
     if ((*slots)->count == 0)
         return ENTRY_NONE;
-    if (code[1] == 0xe8)
-        entry = entry_at_slot(*slots, slot_of_table(elf, relative(code + 2, back)));
-    if (entry == ENTRY_NONE && code[0] == 0xff && code[1] == 0x15)
-        entry = entry_at_slot(*slots, relative(code + 2, back));
-    return entry;
+    call = code_call_before(code + CALL_BYTES, CALL_BYTES, back);
+    if (!call.bytes)
+        return ENTRY_NONE;
+    return entry_at_slot(*slots, call.slot ? call.to : slot_of_table(elf, call.to));
 }

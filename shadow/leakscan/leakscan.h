@@ -100,7 +100,7 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
 void reach_root(struct reach_scan *r, const uint64_t *words, uint64_t count, uint64_t at,
                 uint32_t root);
 /*
- * The same for a live register of a thread.  `number`: a DWARF number or WITNESS_VECTOR + i, as
+ * The same for a live register of a thread.  `number`: a DWARF number or DWARF_VECTORS + i, as
  * below.
  */
 void reach_live_register(struct reach_scan *r, uint64_t value, uint32_t number, uint32_t thread);

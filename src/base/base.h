@@ -15,6 +15,8 @@
 
 #include "format/bits.h"
 #include "format/format.h"
+#include "machine.h"
+#include "processor.h"
 #include "stack_cache.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -24,8 +26,6 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-
-#define PAGE_BYTES 4096u
 
 /* An object (program, library) that the loader has mapped. */
 struct object {
@@ -239,13 +239,10 @@ ALWAYS_INLINE bool notify_defer(struct thread *t, enum notify_event event)
     return true;
 }
 
-/*
- * Increment a counter that only one thread writes.  It is one instruction, so a signal handler of
- * that thread may count, too.  There is no lock prefix: it is not atomic for other processors.
- */
+/* Increment a counter that only one thread writes.  A signal handler of that thread may count, too. */
 ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
 {
-    __asm__ volatile("addq $1, %0" : "+m"(*counter) : : "memory", "cc");
+    processor_count(counter);
 }
 
 extern HIDDEN __thread struct thread *self; /* NULL: not registered yet, or past its end */

@@ -9,6 +9,7 @@
  * about to wake a waiter, or may itself have been woken.
  */
 #include "base.h"
+#include "system_call.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -32,13 +33,7 @@ static void assert_rank(const struct thread *t, const struct lock *l)
 /* base is below os, so the only system call of a lock is issued here. */
 static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *most)
 {
-    long nr = SYS_futex;
-    register long timeout __asm__("r10") = (long)most;
-    __asm__ volatile("syscall"
-                     : "+a"(nr)
-                     : "D"(word), "S"((long)op), "d"((long)value), "r"(timeout)
-                     : "rcx", "r11", "memory");
-    return nr;
+    return system_call4(SYS_futex, (long)word, op, (long)value, (long)most);
 }
 
 static void note(struct lock *l)
@@ -131,7 +126,7 @@ ALWAYS_INLINE bool take(struct lock *l, const struct timespec *most)
     if (likely(try(l, name)))
         return true;
     for (int i = 0; i < SPINS; i++) {
-        __builtin_ia32_pause();
+        processor_pause();
         if (try(l, name))
             return true;
     }

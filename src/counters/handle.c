@@ -119,7 +119,7 @@ static bool has_hardware(const rtc_cpc_t *cpc)
 
 static unsigned counters_of(const rtc_cpc_t *cpc)
 {
-    return has_hardware(cpc) ? os_processor_counters() : 0;
+    return has_hardware(cpc) ? processor_counters() : 0;
 }
 
 static void describe(rtc_cpc_t *cpc)

@@ -19,8 +19,6 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define HUGE_PAGE_BYTES (2ull << 20) /* x86-64 default for MAP_HUGETLB */
-
 static uint64_t page_unit(int flags)
 {
     uint32_t shift = (uint32_t)flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;

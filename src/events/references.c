@@ -55,7 +55,7 @@ static uintptr_t other_than(const struct words *w, const struct relocations *all
     for (size_t i = 0; all->at && i < all->bytes / sizeof *all->at; i++) {
         const ElfW(Rela) *one = &all->at[i];
         uint32_t kind = ELF64_R_TYPE(one->r_info);
-        if ((kind != R_X86_64_JUMP_SLOT && kind != R_X86_64_GLOB_DAT) ||
+        if ((kind != ELF_JUMP_SLOT && kind != ELF_GLOBAL_SLOT) ||
             !text_equal(w->names + w->symbol[ELF64_R_SYM(one->r_info)].st_name, name))
             continue;
         uintptr_t held = *(const volatile uintptr_t *)(w->base + one->r_offset);

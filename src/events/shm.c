@@ -3,9 +3,6 @@
  */
 #include "change.h"
 
-#define HUGE_PAGE_BYTES (2ull << 20)
-#define HUGEST_PAGE_BYTES (1ull << 30)
-
 /*
  * With huge pages the mapping may be larger than the segment.  Such mappings are aligned to the
  * smallest huge page.
@@ -40,7 +37,7 @@ void *change_attach(struct origin o, int shmid, const void *shmaddr, int shmflg)
     union rtc_event e = {.shmat = {INVALID_POINTER, shmid, shmaddr, shmflg}};
     uint64_t bytes = os_shared_segment_bytes(shmid);
     uintptr_t at = (uintptr_t)shmaddr;
-    at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page on x86-64 */
+    at = shmflg & SHM_RND ? align_down(at, PAGE_BYTES) : at; /* SHMLBA is a page */
     struct range over = shmflg & SHM_REMAP && at ? range_of((void *)at, bytes) : NO_RANGE;
     change_begin(&c, o);
     change_going(&c, over);

@@ -220,7 +220,7 @@ bool client_block_put(uint64_t start, uint64_t bytes, const struct block_birth *
                       uint32_t write_epoch)
 {
     uint64_t end, life;
-    if (!start || !checked_add(start, bytes ? bytes : 1, &end) || end >> ADDRESS_BITS ||
+    if (!start || !checked_add(start, bytes ? bytes : 1, &end) || end >= ADDRESSES_END ||
         !client_block_life(start, bytes, write_epoch, &life))
         return false;
     lock_take(&all.lock);

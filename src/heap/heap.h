@@ -257,8 +257,6 @@ struct client_block {
     struct client_block_record *copy; /* in the run file, or NULL */
 };
 
-#define ADDRESS_BITS 47
-
 ALWAYS_INLINE uint64_t client_block_start(const struct client_block *n)
 {
     return ~n->not_start;

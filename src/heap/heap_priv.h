@@ -60,7 +60,6 @@ ALWAYS_INLINE uint64_t *bits_of(const struct unit *u)
 
 /* ---- units.c: free runs ---------------------------------------------------------------------- */
 
-#define HUGE_PAGE_BYTES (2ull << 20)
 #define HUGE_UNITS (HUGE_PAGE_BYTES >> RTC_UNIT_SHIFT)
 
 /* Length of the free run that starts or ends with this unit; 0: none. */

@@ -56,10 +56,10 @@ static void clear_reported(const void *block)
 static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
 {
     const char *p = from;
-    __m128i wanted = _mm_set1_epi8((char)byte);
+    vector wanted = vector_of(byte);
     for (; to - p >= 16; p += 16) {
-        __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), wanted);
-        if (_mm_movemask_epi8(same) != 0xffff)
+        vector same = vector_same(vector_at(p), wanted);
+        if (!vector_is_all(same))
             break;
     }
     return p - from;
@@ -77,16 +77,16 @@ static struct span differ(const char *from, const char *to, uint8_t byte)
     return s;
 }
 
-static __m128i same_at(const char *p, uint64_t at, __m128i wanted)
+static vector same_at(const char *p, uint64_t at, vector wanted)
 {
-    return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + at)), wanted);
+    return vector_same(vector_at(p + at), wanted);
 }
 
-static __m128i same_at_four(const char *p, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                            __m128i wanted)
+static vector same_at_four(const char *p, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                           vector wanted)
 {
-    return _mm_and_si128(_mm_and_si128(same_at(p, a, wanted), same_at(p, b, wanted)),
-                         _mm_and_si128(same_at(p, c, wanted), same_at(p, d, wanted)));
+    return vector_and(vector_and(same_at(p, a, wanted), same_at(p, b, wanted)),
+                      vector_and(same_at(p, c, wanted), same_at(p, d, wanted)));
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -95,13 +95,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Do all n bytes (n > 15) match `wanted`?  In steps of 64 bytes, backwards from the end. */
-static bool are_all(const char *p, uint64_t n, __m128i wanted)
+static bool are_all(const char *p, uint64_t n, vector wanted)
 {
     uint64_t last = n - 16;
-    __m128i same = same_at_four(p, 0, least(last, 16), least(last, 32), least(last, 48), wanted);
+    vector same = same_at_four(p, 0, least(last, 16), least(last, 32), least(last, 48), wanted);
     for (const char *end = p + n; end - p > 64; end -= 64)
-        same = _mm_and_si128(same, same_at_four(end - 64, 0, 16, 32, 48, wanted));
-    return _mm_movemask_epi8(same) == 0xffff;
+        same = vector_and(same, same_at_four(end - 64, 0, 16, 32, 48, wanted));
+    return vector_is_all(same);
 }
 
 static struct span join(struct span a, struct span b)
@@ -392,7 +392,7 @@ bool fill_is_intact(const void *block, uint64_t request)
 {
     const char *p = block;
     uint8_t byte = (uint8_t)pool_knobs.free_fill;
-    __m128i fill = _mm_set1_epi8((char)byte);
+    vector fill = vector_of(byte);
     if (pool_knobs.free_fill < 0)
         return true;
     if (request < 16)

@@ -20,8 +20,7 @@
 #define REDZONE_H
 
 #include "heap.h"
-
-#include <emmintrin.h>
+#include "vectors.h"
 
 #define REDZONE_BYTE 0xb5
 #define REDZONE_TAIL 16u
@@ -31,22 +30,16 @@
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request);
 bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t request);
 
-ALWAYS_INLINE __m128i redzone_pattern(void)
+ALWAYS_INLINE vector redzone_pattern(void)
 {
-    return _mm_set1_epi8((char)REDZONE_BYTE);
-}
-
-ALWAYS_INLINE __m128i sixteen_at(const char *aligned)
-{
-    return _mm_load_si128((const __m128i *)(const void *)aligned);
+    return vector_of(REDZONE_BYTE);
 }
 
 /* A slot is about to be allocated; the tail may overwrite the block's own last bytes. */
 ALWAYS_INLINE void redzone_put(void *slot, uint32_t class, uint64_t request)
 {
     uint32_t slot_bytes = size_class[class].slot_bytes;
-    _mm_store_si128((__m128i *)(void *)((char *)slot + slot_bytes - REDZONE_TAIL),
-                    redzone_pattern());
+    vector_put_aligned((char *)slot + slot_bytes - REDZONE_TAIL, redzone_pattern());
     if (slot_bytes - request > REDZONE_TAIL)
         redzone_put_more(slot, slot_bytes, request);
 }
@@ -57,8 +50,8 @@ ALWAYS_INLINE bool redzone_is_intact_after(const void *slot, uint32_t slot_bytes
     uint64_t slack = slot_bytes - request;
     if (slack > REDZONE_TAIL)
         return redzone_is_intact_wide(slot, slot_bytes, request);
-    __m128i tail = sixteen_at((const char *)slot + slot_bytes - REDZONE_TAIL);
-    uint32_t changed = ~(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tail, redzone_pattern()));
+    vector tail = vector_at_aligned((const char *)slot + slot_bytes - REDZONE_TAIL);
+    uint32_t changed = ~vector_bits(vector_same(tail, redzone_pattern()));
     return (changed & 0xffff) << slack <= 0xffff; /* the block's own bytes may have any value */
 }
 
@@ -131,17 +124,17 @@ extern HIDDEN struct freed_pattern freed_pattern;
 void freed_pattern_start(void); /* after the free-fill byte is set */
 bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
 
-ALWAYS_INLINE __m128i freed_same(const char *slot, const char *wanted, uint64_t at)
+ALWAYS_INLINE vector freed_same(const char *slot, const char *wanted, uint64_t at)
 {
-    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(wanted + at));
-    return _mm_cmpeq_epi8(sixteen_at(slot + at), bytes);
+    vector bytes = vector_at(wanted + at);
+    return vector_same(vector_at_aligned(slot + at), bytes);
 }
 
-ALWAYS_INLINE __m128i freed_same_four(const char *slot, const char *wanted, uint64_t a, uint64_t b,
-                                      uint64_t c, uint64_t d)
+ALWAYS_INLINE vector freed_same_four(const char *slot, const char *wanted, uint64_t a, uint64_t b,
+                                     uint64_t c, uint64_t d)
 {
-    return _mm_and_si128(_mm_and_si128(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
-                         _mm_and_si128(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
+    return vector_and(vector_and(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
+                      vector_and(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
 }
 
 /* Is a quarantined slot intact?  The first 64 bytes without a branch. */
@@ -151,12 +144,12 @@ ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64
         return freed_is_intact_slow(slot, slot_bytes, request);
     const char *wanted = freed_pattern.byte + FREED_SLOT_MAX - request;
     uint64_t last = slot_bytes - 16u;
-    __m128i same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
-                                   last < 48 ? last : 48);
+    vector same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
+                                  last < 48 ? last : 48);
     for (uint64_t end = slot_bytes; end > 64; end -= 64)
-        same = _mm_and_si128(same,
-                             freed_same_four(slot, wanted, end - 64, end - 48, end - 32, end - 16));
-    return _mm_movemask_epi8(same) == 0xffff;
+        same =
+            vector_and(same, freed_same_four(slot, wanted, end - 64, end - 48, end - 32, end - 16));
+    return vector_is_all(same);
 }
 
 /*

@@ -11,14 +11,15 @@
  * other threads, for which other exit handlers may wait.  _exit and _Exit are wrapped.  In a vfork
  * child they must call the kernel directly: the child runs in its parent's memory.
  */
+#include "calls.h"
 #include "intercept.h"
+#include "library_jump.h"
 
 #include <dlfcn.h>
 #include <linux/sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -218,40 +219,10 @@ EXPORT _Noreturn void _Exit(int status)
 
 /* ---- libraries ------------------------------------------------------------------------------- */
 
-/*
- * RTLD_DEEPBIND would give a library libc's malloc but our free, so the flag is cleared.  libc's
- * dlopen is reached by a jump, not a call: the loader determines $ORIGIN, RUNPATH and the namespace
- * from its return address, which must be in the program.
- */
-__asm__(".text\n"
-        ".globl dlopen\n"
-        ".globl rtc_dlopen\n" /* rtcheck/event.h */
-        ".type dlopen, @function\n"
-        ".type rtc_dlopen, @function\n"
-        "dlopen:\n"
-        "rtc_dlopen:\n"
-        "    .cfi_startproc\n"
-        "    endbr64\n"
-        "    andl $~8, %esi\n" /* RTLD_DEEPBIND */
-        "    movq next_dlopen(%rip), %rax\n"
-        "    testq %rax, %rax\n"
-        "    jz 1f\n"
-        "    jmp *%rax\n"
-        "1:  subq $24, %rsp\n"
-        "    .cfi_adjust_cfa_offset 24\n"
-        "    movq %rdi, 8(%rsp)\n"
-        "    movl %esi, 16(%rsp)\n"
-        "    call resolve_dlopen\n"
-        "    movq 8(%rsp), %rdi\n"
-        "    movl 16(%rsp), %esi\n"
-        "    addq $24, %rsp\n"
-        "    .cfi_adjust_cfa_offset -24\n"
-        "    jmp *%rax\n"
-        "    .cfi_endproc\n"
-        ".size dlopen, .-dlopen\n"
-        ".size rtc_dlopen, .-rtc_dlopen\n");
+/* dlopen itself is in assembly (library_jump.h). */
+LIBRARY_JUMP;
 
-static_assert(RTLD_DEEPBIND == 8, "the jump above clears it");
+static_assert(RTLD_DEEPBIND == LIBRARY_JUMP_CLEARS, "the jump above clears it");
 
 __attribute__((used)) void *next_dlopen;
 __attribute__((used)) void *resolve_dlopen(void);

@@ -90,7 +90,7 @@ struct leaks_now {
 };
 
 /* Memory for the caller's register values: its thread continues, so they are roots. */
-#define KEPT_COUNT CALLER_PC
+#define KEPT_COUNT DWARF_PC
 void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT]);
 
 /* ---- on_demand.c ----------------------------------------------------------------------------- */

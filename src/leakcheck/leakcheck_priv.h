@@ -7,6 +7,7 @@
 #include "finish.h"
 #include "leakcheck.h"
 #include "leakscan.h"
+#include "saved_vectors.h"
 
 /* Memory for the duration of a leak check; it is not a root.  Return false if mmap fails. */
 static inline bool range_take(struct range *r, uint64_t bytes)
@@ -37,10 +38,10 @@ struct stopped_thread {
     uint64_t argument[OS_CALL_ARGUMENTS]; /* if waits: arguments of its system call */
     uintptr_t control_block;
     struct caller caller; /* if not answered: at most its stack pointer */
-    uint32_t live;        /* mask of live registers: DWARF numbers, LIVE_VECTORS */
+    register_mask live;   /* live registers: DWARF numbers, LIVE_VECTORS */
 };
 
-#define LIVE_VECTORS (1u << CALLER_PC)
+#define LIVE_VECTORS REGISTER(DWARF_PC)
 
 ALWAYS_INLINE bool is_answered(const struct stopped_thread *t)
 {
@@ -81,24 +82,12 @@ int world_of_killed(struct stopped_world *w);
 
 /* ---- live.c: live registers and live stack of a stopped thread ------------------------------- */
 
-#define BELOW_SP_BYTES 128u /* the red zone: the ABI allows leaf functions to use it */
-
 /*
  * Set `live` of each stopped thread.  A thread in a libc syscall wrapper is treated as at the
  * wrapper's call.
  */
 void live_determine(struct stopped_world *w);
 
-/* Vector registers in the signal frame, as saved by the kernel. */
-struct saved_vectors {
-    const uint64_t *word;
-    uint32_t pieces;
-    struct {
-        uint32_t start, end; /* words; the stack between pieces is stale */
-    } piece[32];
-};
-/* `context`: the handler's ucontext.  Return false if it has no saved vector state. */
-bool live_vectors(const void *context, struct saved_vectors *out);
 /* The lowest live address of the stack that contains the thread's stack pointer. */
 uintptr_t live_stack(const struct stopped_thread *t);
 

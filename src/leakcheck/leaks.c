@@ -15,13 +15,11 @@
  */
 #include "leakcheck_priv.h"
 
-#include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
 
-#define XSTATE_VECTORS 0xe6u      /* components: SSE, AVX, AVX-512 and its masks */
 #define WRITERS_NS 500000000ull   /* limit of the wait for writers to stop */
 #define CERTAIN_NS 10000000000ull /* the same if a writer only lacks a processor */
 #define WAITED_NS 1000000ull      /* a try that took this long has waited for a thread */
@@ -113,8 +111,8 @@ static void scan_words(void *about, const uint64_t *words, uint64_t count, uint6
 /* A coroutine's stack may be a heap block: the thread that runs on it keeps it reachable. */
 static void scan_stack_block(struct check *c, const struct stopped_thread *t)
 {
-    struct found f = pool_find((void *)(uintptr_t)t->caller.value[CALLER_SP]);
-    uint64_t block = t->caller.value[CALLER_SP] - f.offset;
+    struct found f = pool_find((void *)(uintptr_t)t->caller.value[DWARF_SP]);
+    uint64_t block = t->caller.value[DWARF_SP] - f.offset;
     if (f.verdict == PTR_START || f.verdict == PTR_INSIDE)
         reach_root(c->scan, &block, 1, 0, 0);
 }
@@ -124,14 +122,14 @@ static void scan_registers(struct check *c, const struct stopped_thread *t,
                                         uint32_t thread))
 {
     struct saved_vectors saved;
-    for (uint32_t i = 0; i < CALLER_PC; i++)
+    for (uint32_t i = 0; i < DWARF_PC; i++)
         if (t->live >> i & 1)
             scan(c->scan, t->caller.value[i], i, t->number);
-    if (!(t->live & LIVE_VECTORS) || !live_vectors(t->caller.context, &saved))
+    if (!(t->live & LIVE_VECTORS) || !vectors_of(t->caller.context, &saved))
         return;
     for (uint32_t n = 0; n < saved.pieces; n++)
         for (uint32_t i = saved.piece[n].start; i < saved.piece[n].end; i++)
-            scan(c->scan, saved.word[i], WITNESS_VECTOR + i, t->number);
+            scan(c->scan, saved.word[i], DWARF_VECTORS + i, t->number);
 }
 
 /* These threads would have continued, so blocks in their registers are reachable. */
@@ -442,28 +440,6 @@ static bool check_all(struct check *c, const struct caller *caller,
 }
 
 /*
- * Reset all vector registers that the processor has: XRSTOR puts each component that is absent from
- * the xsave header into its initial state.  (libc also copies with AVX-512 registers, so resetting
- * SSE is not enough.)
- */
-static void wipe_vectors(void)
-{
-    _Alignas(64) struct {
-        uint32_t before[6], mxcsr, after[121];
-        uint64_t header[8];
-    } none = {0};
-    unsigned a, b, c, d;
-    static_assert(sizeof none == 512 + 64, "SDM, 13.4");
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
-        return;
-    __asm__ volatile("stmxcsr %0; xrstor %1"
-                     : "+m"(none.mxcsr), "+m"(none)
-                     : "a"(XSTATE_VECTORS), "d"(0)
-                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-}
-
-/*
  * The scan leaves pointers to blocks, also to lost ones, on this thread's stack and in vector
  * registers (by memcpy and the loader).  The post-mortem scanner treats the whole stack as live,
  * and a handler may end the program here.  Both would find those stale words.
@@ -473,7 +449,7 @@ static __attribute__((noinline)) void wipe_tracks(void)
     char room[SEARCH_STACK_BYTES];
     memset(room, 0, sizeof room);
     __asm__ volatile("" ::"r"(room) : "memory");
-    wipe_vectors();
+    vectors_wipe();
 }
 
 bool leaks_check(const struct caller *caller, const struct range extra_roots[EXTRA_ROOTS],

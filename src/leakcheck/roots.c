@@ -171,7 +171,7 @@ static uintptr_t lowest_known(uintptr_t start, uintptr_t end, bool *ended)
 /* The lowest live address of the stack that begins at `start`. */
 static uintptr_t live_from(const struct stopped_thread *t, uintptr_t start, uintptr_t end)
 {
-    uintptr_t sp = t->caller.value[CALLER_SP];
+    uintptr_t sp = t->caller.value[DWARF_SP];
     if (sp < start || sp >= end)
         return start; /* its stack pointer is elsewhere or unknown: scan all of it */
     uintptr_t from = live_stack(t);

@@ -192,7 +192,7 @@ static void sum_not_stopped(struct stopped_world *w)
         if (is_answered(t) || t->over)
             continue;
         if (!t->waits) {
-            t->caller.value[CALLER_SP] = os_thread_waits(t->tid, &at) ? at.sp : 0;
+            t->caller.value[DWARF_SP] = os_thread_waits(t->tid, &at) ? at.sp : 0;
             w->unresponsive += os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
         }
         w->waiting += t->waits;
@@ -221,7 +221,7 @@ static bool is_left_alone(struct stopped_thread *t)
         known = os_thread_waits(t->tid, &at) || os_thread_state(t->tid) == OS_THREAD_WAITS;
     t->waits = known && at.in_call && !at.is_repeated && !is_our_word(at.futex);
     if (t->waits) {
-        t->caller.value[CALLER_SP] = at.sp;
+        t->caller.value[DWARF_SP] = at.sp;
         memcpy(t->argument, at.argument, sizeof t->argument);
     }
     return t->waits;

@@ -21,11 +21,11 @@ static bool describe_frame(const struct stopped_thread *t, const struct root_rec
                            struct leak_group *g)
 {
     struct framed frame[FRAMES_OF_A_STACK];
-    if (!(t->caller.known >> CALLER_PC & 1))
+    if (!(t->caller.known >> DWARF_PC & 1))
         return false;
     uint32_t n = unwind_frames(&t->caller, root->end, frame, FRAMES_OF_A_STACK);
     for (uint32_t i = 0; i + 1 < n; i++)
-        if (g->at + BELOW_SP_BYTES >= frame[i].sp && g->at < frame[i + 1].sp) {
+        if (g->at + RED_ZONE_BYTES >= frame[i].sp && g->at < frame[i + 1].sp) {
             g->frame_pc = frame[i].word;
             g->frame_cfa = frame[i + 1].sp;
             g->frame_sp = frame[i].sp;
@@ -56,7 +56,7 @@ void witness_describe(const struct stopped_world *w, const struct root_record *r
     for (uint32_t i = 0; i < w->count; i++) {
         const struct stopped_thread *t = &w->thread[i];
         bool is_its_own = is_stack && root->thread && t->number == root->thread;
-        if ((is_its_own || is_in(root, t->caller.value[CALLER_SP])) && describe_frame(t, root, g)) {
+        if ((is_its_own || is_in(root, t->caller.value[DWARF_SP])) && describe_frame(t, root, g)) {
             g->on_thread = t->number;
             return;
         }

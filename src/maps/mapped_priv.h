@@ -13,8 +13,6 @@
 #include "init.h"
 #include "maps.h"
 
-#define ADDRESSES_END (1ull << 47) /* addresses above are the kernel's */
-
 struct map {
     alignas(64) struct lock lock;
     _Atomic bool ready;

@@ -20,7 +20,7 @@
  */
 #include "init.h"
 
-#define ADDRESSES_END ((1ull << 47) - PAGE_BYTES) /* the kernel refuses ranges that end above */
+#define RANGES_END (ADDRESSES_END - PAGE_BYTES) /* the kernel refuses ranges that end above */
 #define PAGES_LOOKED_AT 64u   /* probed one by one, which is cheaper than the list of mappings */
 #define THREADS_LOOKED_AT 64u /* with more, only ranges that the table lacks are examined */
 #define STOPS_TRIED 8u        /* each takes 20 ms at most */
@@ -145,7 +145,7 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
 {
     struct error_record region = {.region = REGION_HEAP};
     uintptr_t own, own_end;
-    if (!c->t || start >= end || end > ADDRESSES_END)
+    if (!c->t || start >= end || end > RANGES_END)
         return false;
     bool heap = unmap_is_heap(start, end);
     if (!c->whole || heap)
@@ -227,7 +227,7 @@ COLD bool unmap_refuse(const struct mapped_call *c, uint32_t op, uintptr_t start
                        bool over)
 {
     struct error_record region = {.region = unmap_is_heap(start, end) ? REGION_HEAP : REGION_NONE};
-    if (end > ADDRESSES_END || is_in_a_block(start, end) || (over && take_from_heap(start, end)) ||
+    if (end > RANGES_END || is_in_a_block(start, end) || (over && take_from_heap(start, end)) ||
         !is_in_use(start, end))
         return false;
     report_unmap(c, op, start, end, &region);

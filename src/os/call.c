@@ -3,6 +3,7 @@
  */
 #include "os.h"
 #include "os_priv.h"
+#include "system_call.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -30,14 +31,7 @@ long os_call(long nr, long a, long b, long c, long d, long e, long f)
         return -1; /* EPERM */
     bool timed = self && self->timed;
     uint64_t since = timed ? os_ticks() : 0;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result = nr;
-    __asm__ volatile("syscall"
-                     : "+a"(result)
-                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
+    long result = system_call6(nr, a, b, c, d, e, f);
     if (unlikely(timed))
         self->cost.kernel_ticks += os_ticks() - since;
     return result;

@@ -5,6 +5,7 @@
  * It receives no signal sent to the program's process group or terminal.  Exception: a process that
  * will print keeps stderr and the working directory.
  */
+#include "calls.h"
 #include "os.h"
 #include "os_priv.h"
 
@@ -14,7 +15,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 int os_process_fd(uint32_t pid)

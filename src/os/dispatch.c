@@ -34,16 +34,16 @@
  * would have to be right after siglongjmp, after vfork and in threads without thread-local storage
  * of their own.
  */
+#include "context.h"
+#include "instructions.h"
+#include "dispatch_lines.h"
 #include "os.h"
-#include "os_dispatch.h"
 #include "os_priv.h"
+#include "signal_return.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 
 #define SIGSYS_BIT (1ull << (SIGSYS - 1))
 
@@ -51,7 +51,6 @@
 #define PR_SYS_DISPATCH_OFF 0
 #define PR_SYS_DISPATCH_ON 1
 #define SYS_USER_DISPATCH 2
-#define SA_RESTORER 0x04000000
 
 struct siginfo_of_call {
     int signal, error, code, unused;
@@ -60,128 +59,11 @@ struct siginfo_of_call {
     uint32_t arch;
 };
 
-/* ---- trampolines ----------------------------------------------------------------------------- */
-
-/* Arguments with which a child arms itself. */
-__attribute__((used)) uint64_t dispatch_start, dispatch_bytes;
-__attribute__((used)) _Atomic uint64_t dispatch_missed;
-
-/*
- * Call sites of calls with a child on another stack or on ours: jump targets of the two tables of
- * trampolines.
- */
-__attribute__((used)) _Atomic uintptr_t dispatch_stackless[DISPATCH_SLOTS],
-    dispatch_arming[DISPATCH_SLOTS];
-
-/*
- * Arm the child.  Preserves all registers except those a system call clobbers.  Pops the 128 bytes
- * by which its caller has skipped the red zone.
- */
-__asm__(".text\n"
-        ".type dispatch_begin, @function\n"
-        "dispatch_begin:\n"
-        "    pushq %rdi\n"
-        "    pushq %rsi\n"
-        "    pushq %rdx\n"
-        "    pushq %r10\n"
-        "    pushq %r8\n"
-        "    movl $59, %edi\n" /* PR_SET_SYSCALL_USER_DISPATCH */
-        "    movl $1, %esi\n"
-        "    movq dispatch_start(%rip), %rdx\n"
-        "    movq dispatch_bytes(%rip), %r10\n"
-        "    xorl %r8d, %r8d\n"
-        "    movl $157, %eax\n" /* prctl */
-        "    syscall\n"
-        "    testq %rax, %rax\n"
-        "    jz 1f\n"
-        "    lock incq dispatch_missed(%rip)\n"
-        "1:  popq %r8\n"
-        "    popq %r10\n"
-        "    popq %rdx\n"
-        "    popq %rsi\n"
-        "    popq %rdi\n"
-        "    xorl %eax, %eax\n" /* result of the call in the child */
-        "    ret $128\n"
-        ".size dispatch_begin, .-dispatch_begin\n");
-
-/* Restore rip and rsp from struct dispatch_kept. */
-#define RESUME_LINES               \
-    "    movq (%rsp), %rcx\n"      \
-    "    movq 8(%rsp), %rsp\n"     \
-    "    .cfi_def_cfa rsp, 0\n"    \
-    "    .cfi_register rip, rcx\n" \
-    "    jmp *%rcx\n"              \
-    "    .cfi_endproc\n"
-
-/* DW_CFA_def_cfa_expression: breg7 (rsp) 8, deref.  DW_CFA_expression of 16 (rip): breg7 0. */
-#define KEPT_ON_STACK                          \
-    "    .cfi_startproc\n"                     \
-    "    .cfi_escape 0x0f, 3, 0x77, 8, 0x06\n" \
-    "    .cfi_escape 0x10, 16, 2, 0x77, 0\n"
-
-__asm__(".type dispatch_call, @function\n"
-        ".hidden dispatch_call\n"
-        ".globl dispatch_call\n"
-        "dispatch_call:\n" KEPT_ON_STACK "    syscall\n" RESUME_LINES
-        ".size dispatch_call, .-dispatch_call\n"
-
-        ".type dispatch_fork, @function\n"
-        ".hidden dispatch_fork\n"
-        ".globl dispatch_fork\n"
-        "dispatch_fork:\n" KEPT_ON_STACK "    syscall\n"
-        "    testq %rax, %rax\n"
-        "    jnz 1f\n"
-        "    leaq -128(%rsp), %rsp\n"
-        "    call dispatch_begin\n"
-        "1:\n" RESUME_LINES ".size dispatch_fork, .-dispatch_fork\n"
-
-        /* For changed arguments: restores the originals from struct dispatch_kept. */
-        ".type dispatch_change, @function\n"
-        ".hidden dispatch_change\n"
-        ".globl dispatch_change\n"
-        "dispatch_change:\n" KEPT_ON_STACK "    syscall\n"
-        "    movq 16(%rsp), %rdi\n"
-        "    movq 24(%rsp), %rsi\n"
-        "    movq 40(%rsp), %r10\n"
-        "    movq 48(%rsp), %r8\n"
-        "    movq 56(%rsp), %r9\n" RESUME_LINES ".size dispatch_change, .-dispatch_change\n"
-
-        ".balign 16\n"
-        ".type dispatch_stackless_lines, @function\n"
-        ".hidden dispatch_stackless_lines\n"
-        ".globl dispatch_stackless_lines\n"
-        "dispatch_stackless_lines:\n"
-        ".set place, 0\n"
-        ".rept 64\n"
-        "    .balign 16\n"
-        "    syscall\n"
-        "    jmp *dispatch_stackless+place(%rip)\n"
-        "    .set place, place+8\n"
-        ".endr\n"
-        ".size dispatch_stackless_lines, .-dispatch_stackless_lines\n"
-
-        ".balign 32\n"
-        ".type dispatch_arming_lines, @function\n"
-        ".hidden dispatch_arming_lines\n"
-        ".globl dispatch_arming_lines\n"
-        "dispatch_arming_lines:\n"
-        ".set place, 0\n"
-        ".rept 64\n"
-        "    .balign 32\n"
-        "    syscall\n"
-        "    testq %rax, %rax\n"
-        "    jnz 1f\n"
-        "    leaq -128(%rsp), %rsp\n"
-        "    call dispatch_begin\n"
-        "1:  jmp *dispatch_arming+place(%rip)\n"
-        "    .set place, place+8\n"
-        ".endr\n"
-        ".size dispatch_arming_lines, .-dispatch_arming_lines\n");
-
-static_assert(DISPATCH_SLOTS == 64, "as many lines");
-static_assert(offsetof(struct dispatch_kept, argument) == 16, "as the lines above have it");
-
 /* ---- arming ---------------------------------------------------------------------------------- */
+
+static uint64_t own_start, own_bytes; /* the code whose calls the kernel executes */
+
+static_assert(OS_DISPATCH_DATA == DISPATCH_DATA_BYTES, "room for changed arguments");
 
 static int switch_dispatch(long how, uint64_t start, uint64_t bytes)
 {
@@ -193,7 +75,7 @@ int os_dispatch_arm(void)
 {
     uint64_t unblocked = 1ull << (SIGSYS - 1);
     CALL4(SYS_rt_sigprocmask, SIG_UNBLOCK, &unblocked, NULL, sizeof unblocked);
-    return switch_dispatch(PR_SYS_DISPATCH_ON, dispatch_start, dispatch_bytes);
+    return switch_dispatch(PR_SYS_DISPATCH_ON, own_start, own_bytes);
 }
 
 void os_dispatch_disarm(void)
@@ -203,10 +85,10 @@ void os_dispatch_disarm(void)
 
 uint64_t os_dispatch_missed(void)
 {
-    return atomic_load_explicit(&dispatch_missed, memory_order_relaxed);
+    return dispatch_missed_count();
 }
 
-static struct os_action ours = {.flags = SA_SIGINFO | SA_RESTORER | SA_NODEFER | SA_RESTART,
+static struct os_action ours = {.flags = SA_SIGINFO | SIGNAL_RESTORER | SA_NODEFER | SA_RESTART,
                                 .mask = 1ull << (OS_SIGNAL_CANCEL - 1)};
 
 void os_dispatch_on_stack(void)
@@ -235,8 +117,9 @@ int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struc
                   : -ENOSYS;
     if (err)
         return err;
-    dispatch_start = start;
-    dispatch_bytes = bytes;
+    own_start = start;
+    own_bytes = bytes;
+    dispatch_lines_start(start, bytes);
     unblock_all();
     err = os_dispatch_arm();
     if (!err)
@@ -249,7 +132,7 @@ int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struc
 bool os_is_dispatched(const void *info, bool *foreign)
 {
     const struct siginfo_of_call *i = info;
-    *foreign = i->code == SYS_USER_DISPATCH && i->arch != AUDIT_ARCH_X86_64;
+    *foreign = i->code == SYS_USER_DISPATCH && i->arch != DISPATCH_AUDIT_ARCH;
     return i->code == SYS_USER_DISPATCH;
 }
 
@@ -257,22 +140,19 @@ bool os_is_dispatched(const void *info, bool *foreign)
 
 void os_dispatch_call(const void *context, long *number, long argument[6])
 {
-    static const uint8_t where[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
-    const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
-    *number = r[REG_RAX];
+    *number = context_call_number(context);
     for (unsigned i = 0; i < 6; i++)
-        argument[i] = r[where[i]];
+        argument[i] = context_argument(context, i);
 }
 
 uintptr_t os_dispatch_sp(const void *context)
 {
-    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+    return context_sp(context);
 }
 
 struct entry os_dispatch_entry(const void *context)
 {
-    const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
-    return (struct entry){(uintptr_t)r[REG_RBP], (uintptr_t)r[REG_RIP]};
+    return (struct entry){context_fp(context), context_pc(context)};
 }
 
 long os_pass(long number, long a, long b, long c, long d, long e, long f)
@@ -282,11 +162,10 @@ long os_pass(long number, long a, long b, long c, long d, long e, long f)
 
 void os_dispatch_return(void *context, long result)
 {
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = result;
+    context_set_result(context, result);
 }
 
 void os_dispatch_repeat(void *context)
 {
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] -=
-        2; /* length of the syscall instruction, and of int $0x80 */
+    context_set_pc(context, context_pc(context) - CODE_CALL_BYTES);
 }

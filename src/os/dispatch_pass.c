@@ -7,15 +7,17 @@
  * passes to the kernel.  The program's own memory is not changed, but a query of its mask shows the
  * difference.
  */
-#include "os_dispatch.h"
+#include "calls.h"
+#include "context.h"
+#include "dispatch_lines.h"
+#include "os.h"
 #include "os_priv.h"
+#include "signal_return.h"
 
 #include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 
 #define SIGSYS_BIT (1ull << (SIGSYS - 1))
 
@@ -25,14 +27,6 @@
 #endif
 
 /* ---- resuming -------------------------------------------------------------------------------- */
-
-static greg_t *registers(void *context)
-{
-    return ((ucontext_t *)context)->uc_mcontext.gregs;
-}
-
-/* Size of the kernel's struct ucontext, in which sigset_t has 8 bytes. */
-#define KERNELS_CONTEXT_BYTES 304u
 
 static bool is_inside(const stack_t *stack, uintptr_t at)
 {
@@ -49,18 +43,17 @@ static struct dispatch_kept *keep_slot(void *context)
     uintptr_t sp = os_dispatch_sp(context);
     if (is_inside(other, (uintptr_t)context) && !is_inside(other, sp))
         return (struct dispatch_kept *)align_down(
-            sp - DISPATCH_RED_ZONE - sizeof(struct dispatch_kept), 8);
-    return (struct dispatch_kept *)((uintptr_t)context + KERNELS_CONTEXT_BYTES);
+            sp - RED_ZONE_BYTES - sizeof(struct dispatch_kept), 8);
+    return (struct dispatch_kept *)((uintptr_t)context + CONTEXT_KERNEL_BYTES);
 }
 
 static struct dispatch_kept *keep(void *context, void (*line)(void))
 {
-    greg_t *r = registers(context);
     struct dispatch_kept *kept = keep_slot(context);
-    kept->rip = (uint64_t)r[REG_RIP];
-    kept->rsp = (uint64_t)r[REG_RSP];
-    r[REG_RSP] = (greg_t)(uintptr_t)kept;
-    r[REG_RIP] = (greg_t)(uintptr_t)line;
+    kept->pc = context_pc(context);
+    kept->sp = context_sp(context);
+    context_set_sp(context, (uintptr_t)kept);
+    context_set_pc(context, (uintptr_t)line);
     return kept;
 }
 
@@ -72,21 +65,20 @@ static bool resume_at(void *context, void (*line)(void))
 
 void os_dispatch_pass_changed(void *context, unsigned argument, const void *data, size_t bytes)
 {
-    static const uint8_t where[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
     long number, a[6];
     os_dispatch_call(context, &number, a);
     struct dispatch_kept *kept = keep(context, dispatch_change);
     memcpy(kept->argument, a, sizeof a);
     memcpy(kept->data, data, bytes);
-    registers(context)[where[argument]] = (greg_t)(uintptr_t)kept->data;
+    context_set_argument(context, argument, (long)(uintptr_t)kept->data);
 }
 
 /* The trampoline of this call site; DISPATCH_SLOTS: the table is full. */
-static uint32_t line_of(_Atomic uintptr_t slot[DISPATCH_SLOTS], uintptr_t rip)
+static uint32_t line_of(_Atomic uintptr_t slot[DISPATCH_SLOTS], uintptr_t pc)
 {
     for (uint32_t i = 0; i < DISPATCH_SLOTS; i++) {
         uintptr_t there = 0;
-        if (atomic_compare_exchange_strong(&slot[i], &there, rip) || there == rip)
+        if (atomic_compare_exchange_strong(&slot[i], &there, pc) || there == pc)
             return i;
     }
     return DISPATCH_SLOTS;
@@ -94,12 +86,10 @@ static uint32_t line_of(_Atomic uintptr_t slot[DISPATCH_SLOTS], uintptr_t rip)
 
 static bool resume_in_table(void *context, bool arms)
 {
-    greg_t *r = registers(context);
-    uint32_t line = line_of(arms ? dispatch_arming : dispatch_stackless, (uintptr_t)r[REG_RIP]);
+    uint32_t line = line_of(dispatch_slots(arms), context_pc(context));
     if (line == DISPATCH_SLOTS)
         return false;
-    r[REG_RIP] =
-        (greg_t)(uintptr_t)(arms ? dispatch_arming_lines[line] : dispatch_stackless_lines[line]);
+    context_set_pc(context, dispatch_line(line, arms));
     return true;
 }
 
@@ -147,9 +137,8 @@ void os_dispatch_unblock(void *context)
 /* The restored mask lies at the stack pointer; a handler of the program may have changed it. */
 static bool pass_return(void *context)
 {
-    greg_t *r = registers(context);
-    os_dispatch_unblock((void *)(uintptr_t)r[REG_RSP]);
-    r[REG_RIP] = (greg_t)(uintptr_t)os_signal_return;
+    os_dispatch_unblock((void *)context_sp(context));
+    context_set_pc(context, (uintptr_t)os_signal_return);
     return true;
 }
 

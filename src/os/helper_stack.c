@@ -29,39 +29,10 @@
  */
 #include "os.h"
 #include "os_priv.h"
+#include "stack_switch.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
-
-/*
- * helper_switch(f, about, top, &sp) calls f(about) with the stack pointer at `top`.  It stores in
- * *sp the stack pointer to which it returns.  It has a frame pointer, so unwinders find the caller
- * on the other stack.
- */
-void helper_switch(void (*f)(void *), void *about, uintptr_t top, uintptr_t *sp);
-
-__asm__(".text\n"
-        ".type helper_switch, @function\n"
-        ".globl helper_switch\n"
-        ".hidden helper_switch\n"
-        "helper_switch:\n"
-        "    .cfi_startproc\n"
-        "    pushq %rbp\n"
-        "    .cfi_def_cfa_offset 16\n"
-        "    .cfi_offset %rbp, -16\n"
-        "    movq %rsp, %rbp\n"
-        "    .cfi_def_cfa_register %rbp\n"
-        "    movq %rsp, (%rcx)\n"
-        "    movq %rdx, %rsp\n"
-        "    movq %rdi, %rax\n"
-        "    movq %rsi, %rdi\n"
-        "    callq *%rax\n"
-        "    movq %rbp, %rsp\n"
-        "    popq %rbp\n"
-        "    .cfi_def_cfa %rsp, 8\n"
-        "    retq\n"
-        "    .cfi_endproc\n"
-        ".size helper_switch, .-helper_switch\n");
 
 #define SIGNAL_BIT(signal) (1ull << ((signal)-1))
 #define RAISED_BY_INSTRUCTIONS                                                            \

@@ -180,18 +180,6 @@ int os_release(void *at, size_t bytes)
     return advise(at, bytes, MADV_DONTNEED);
 }
 
-/* Expected code: [endbr64] mov $number, %eax; syscall. */
-bool os_is_plain_call(const void *function, uint32_t number)
-{
-    static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa}, enter[] = {0x0f, 0x05};
-    const uint8_t *code = function;
-    uint32_t called;
-    if (memcmp(code, landing, sizeof landing) == 0)
-        code += sizeof landing;
-    memcpy(&called, code + 1, sizeof called);
-    return *code == 0xb8 && called == number && memcmp(code + 5, enter, sizeof enter) == 0;
-}
-
 int os_release_file(void *at, size_t bytes)
 {
     return advise(at, bytes, MADV_REMOVE);

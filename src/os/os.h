@@ -95,8 +95,6 @@ bool os_is_of_program(uintptr_t at);
  */
 size_t os_copy(void *to, const void *from, size_t bytes);
 int os_release(void *at, size_t bytes); /* private memory: back to zero pages (MADV_DONTNEED) */
-/* Is this function in libc's code an unpatched stub of the system call `number`? */
-bool os_is_plain_call(const void *function, uint32_t number);
 /* Shared memory: punches a hole in the file (MADV_REMOVE). */
 int os_release_file(void *at, size_t bytes);
 /* Permit or forbid transparent huge pages for private memory. */
@@ -221,7 +219,7 @@ uint64_t os_own_cpu_clock_ns(void); /* CPU time of the calling thread */
  */
 ALWAYS_INLINE uint64_t os_ticks(void)
 {
-    return __builtin_ia32_rdtsc();
+    return processor_ticks();
 }
 /*
  * The time-stamp counter after all earlier instructions have completed.  Without the fence a
@@ -229,8 +227,7 @@ ALWAYS_INLINE uint64_t os_ticks(void)
  */
 ALWAYS_INLINE uint64_t os_ticks_after(void)
 {
-    __builtin_ia32_lfence();
-    return __builtin_ia32_rdtsc();
+    return processor_ticks_after();
 }
 
 struct mapping {
@@ -346,8 +343,6 @@ bool os_thread_cpu_ns(uint32_t tid, uint64_t *ns);
 bool os_thread_usage(struct rusage *usage);
 /* The time a thread has waited for a processor; -errno: not readable. */
 int os_thread_wait_ns(uint32_t tid, uint64_t *ns);
-/* Number of general-purpose counters of the processor, as reported by cpuid; 0: unknown. */
-uint32_t os_processor_counters(void);
 /* The processor's model name; false: unknown. */
 bool os_processor_name(char *buffer, size_t room);
 
@@ -381,9 +376,6 @@ enum os_thread_state {
 enum os_thread_state os_thread_state(uint32_t tid);
 
 typedef void (*os_handler)(int signal, void *info, void *context); /* info: a siginfo_t */
-
-/* Restorer of handlers set by the runtime (rt_sigreturn); never called. */
-void os_signal_return(void);
 
 /* A kernel signal action, set without libc's knowledge; restored by os_restore_action. */
 struct os_action {
@@ -432,7 +424,7 @@ void os_dispatch_disarm(void);
 void os_dispatch_on_stack(
     void); /* from now on the SIGSYS handler runs on the thread's alternate stack, if it has one */
 uint64_t os_dispatch_missed(void); /* threads that could not be armed at their start */
-/* Was the SIGSYS raised by user dispatch?  *foreign: the call does not use the x86-64 ABI. */
+/* Was the SIGSYS raised by user dispatch?  *foreign: the call does not use the machine's own ABI. */
 bool os_is_dispatched(const void *info, bool *foreign);
 
 /*

@@ -4,7 +4,6 @@
 #include "os.h"
 #include "os_priv.h"
 
-#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -115,20 +114,6 @@ int os_thread_wait_ns(uint32_t tid, uint64_t *ns)
 }
 
 /* ---- the processor --------------------------------------------------------------------------- */
-
-uint32_t os_processor_counters(void)
-{
-    unsigned a, b, c, d;
-    if (__get_cpuid_count(0xa, 0, &a, &b, &c, &d) &&
-        (a & 0xff)) /* Intel: architectural monitoring */
-        return a >> 8 & 0xff;
-    if (__get_cpuid_count(0x80000022, 0, &a, &b, &c, &d) && (b & 0xf)) /* AMD: PerfMonV2 */
-        return b & 0xf;
-    /* AMD before: bit 23 (PerfCtrExtCore): six counters. */
-    if (__get_cpuid(0x80000001, &a, &b, &c, &d))
-        return c >> 23 & 1 ? 6 : 0;
-    return 0;
-}
 
 bool os_processor_name(char *buffer, size_t room)
 {

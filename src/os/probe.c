@@ -67,22 +67,6 @@ bool os_by_valgrind(void)
     return by_valgrind;
 }
 
-/*
- * valgrind's client request RUNNING_ON_VALGRIND (valgrind.h).  Natively the four rotations and the
- * exchange have no effect.
- */
-static bool is_run_by_valgrind(void)
-{
-    const uint64_t request[6] = {0x1001};
-    uint64_t depth = 0;
-    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi\n"
-                     "    xchgq %%rbx, %%rbx"
-                     : "+d"(depth)
-                     : "a"(request)
-                     : "cc", "memory");
-    return depth;
-}
-
 /* Is `name` one of the comma-separated words of `list`? */
 static bool list_has(const char *list, const char *name)
 {
@@ -113,7 +97,7 @@ void os_start(char *const *envp)
                 os_fail_call(n);
         }
     }
-    by_valgrind = is_run_by_valgrind();
+    by_valgrind = processor_is_valgrind();
     helper_start();
     if (os_has(OS_MEMBARRIER) && CALL3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) < 0)
         os_mark_missing(OS_MEMBARRIER);

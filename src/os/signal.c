@@ -4,16 +4,17 @@
  * Signal actions are set by raw system calls.  libc refuses actions of the signals it reserves, and
  * its sigaction would report our actions to the program.
  */
+#include "calls.h"
+#include "context.h"
+#include "instructions.h"
 #include "os.h"
 #include "os_priv.h"
+#include "signal_return.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -161,18 +162,6 @@ enum os_thread_state os_thread_state(uint32_t tid)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-#define SA_RESTORER 0x04000000
-
-/* Return address of handlers: unwinders recognise it by exactly these bytes. */
-__asm__(".text\n"
-        ".type os_signal_return, @function\n"
-        ".globl os_signal_return\n"
-        ".hidden os_signal_return\n"
-        "os_signal_return:\n"
-        "    movq $15, %rax\n" /* rt_sigreturn */
-        "    syscall\n"
-        ".size os_signal_return, .-os_signal_return\n");
-
 /*
  * valgrind assumes that the frame of a handler with SA_ONSTACK lies on an alternate stack.  If the
  * thread has none, valgrind does not extend the main thread's stack for the frame, and the program
@@ -187,7 +176,7 @@ static unsigned usable(int flags)
 int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before)
 {
     struct os_action action = {.handler = (uintptr_t)handler,
-                               .flags = usable(flags) | SA_SIGINFO | SA_RESTORER,
+                               .flags = usable(flags) | SA_SIGINFO | SIGNAL_RESTORER,
                                .restorer = (uintptr_t)os_signal_return,
                                .mask = OS_ALL_SIGNALS};
     return (int)CALL4(SYS_rt_sigaction, signal, &action, before, sizeof action.mask);
@@ -224,10 +213,6 @@ int os_signal_thread(uint32_t tid, int signal, void *value)
 
 /* ---- calls that a signal has interrupted ----------------------------------------------------- */
 
-#define MOV_EAX 0xb8 /* with a REX prefix: another register */
-#define IS_REX(byte) (((byte)&0xf0) == 0x40)
-#define CALL_BYTES 7 /* mov $number, %eax; syscall */
-
 /*
  * Calls that fail with EINTR despite SA_RESTART (signal(7)), and have no effect then.  The socket
  * calls at the end do so if the socket has a time limit.
@@ -255,23 +240,19 @@ static bool is_interruptible(uint32_t number)
 
 enum os_interrupted os_interrupted_call(const void *context)
 {
-    const ucontext_t *u = context;
-    uint8_t code[CALL_BYTES + 1]; /* and the byte before it */
+    uint8_t code[CODE_BEFORE_BYTES + CODE_CALL_BYTES];
     uint32_t number;
-    if (u->uc_mcontext.gregs[REG_RAX] != -EINTR)
+    if (context_result(context) != -EINTR)
         return OS_NO_CALL;
-    if (os_read_memory((uintptr_t)u->uc_mcontext.gregs[REG_RIP] - sizeof code, code, sizeof code) !=
-        sizeof code)
+    if (os_read_memory(context_pc(context) - sizeof code, code, sizeof code) != sizeof code)
         return OS_CALL_ENDED; /* unknown */
-    if (code[CALL_BYTES - 1] != 0x0f || code[CALL_BYTES] != 0x05)
+    if (!code_is_system_call(code + CODE_BEFORE_BYTES))
         return OS_NO_CALL;
-    memcpy(&number, code + 2, sizeof number);
-    return code[1] == MOV_EAX && !IS_REX(code[0]) && is_interruptible(number) ? OS_CALL_REPEATABLE
-                                                                              : OS_CALL_ENDED;
+    return code_loads_number(code, &number) && is_interruptible(number) ? OS_CALL_REPEATABLE
+                                                                        : OS_CALL_ENDED;
 }
 
 void os_repeat_call(void *context)
 {
-    ucontext_t *u = context;
-    u->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
+    context_set_pc(context, context_pc(context) - CODE_NUMBER_BYTES - CODE_CALL_BYTES);
 }

@@ -14,6 +14,7 @@
  * A fork in a callback leaves the child with a run of units that is in no list. The child leaks it,
  * without other harm.
  */
+#include "instructions.h"
 #include "init.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static void watch_code(void)
                *libcs = (const void *)(uintptr_t)NEXT(madvise);
     heap_code[0] = (struct heap_code){ours, code_at(ours)};
     heap_code[1] = (struct heap_code){libcs, code_at(libcs)};
-    if (!os_is_plain_call(libcs, SYS_madvise))
+    if (!code_is_stub(libcs, SYS_madvise))
         heap_code[1].was = ~heap_code[1].was;
 }
 

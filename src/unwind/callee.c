@@ -30,6 +30,7 @@
  * The search for jumps does not decode instructions.  A displacement reaches us by chance with a
  * probability of 1 in 2^30.
  */
+#include "instructions.h"
 #include "unwinder_priv.h"
 
 #define HOPS_MAX 8u       /* in a chain of jumps */
@@ -72,13 +73,6 @@ static bool is_ours(uintptr_t at)
     return object_of((uintptr_t)&is_ours, &mine) && at >= mine.start && at < mine.end;
 }
 
-static int32_t displacement(const uint8_t *at)
-{
-    int32_t d;
-    memcpy(&d, at, sizeof d);
-    return d;
-}
-
 /* Read a slot in the object's own data. */
 static bool slot_value(const struct object *o, uintptr_t slot, uintptr_t *out)
 {
@@ -91,77 +85,20 @@ static bool slot_value(const struct object *o, uintptr_t slot, uintptr_t *out)
 
 /* ---- thunks ---------------------------------------------------------------------------------- */
 
-static bool begins(const uint8_t *at, const uint8_t *end, const char *bytes, size_t n)
+/* A jump: its length and target, which it may read from a slot; 0: not a jump. */
+static unsigned jump_at(const struct machine_code *t, const uint8_t *at, uintptr_t *to, bool *slot)
 {
-    return (size_t)(end - at) >= n && memcmp(at, bytes, n) == 0;
-}
-#define BEGINS(at, end, bytes) begins(at, end, bytes, sizeof(bytes) - 1)
-
-/*
- * The length of an instruction that only moves or changes registers, as in thunks before their
- * jump: set up a frame pointer, change a size of 0 to 1, shuffle arguments.  0: another
- * instruction.  All but the listed ones have a ModRM byte with a register operand.
- */
-static unsigned skip_trivial(const uint8_t *code, const uint8_t *end)
-{
-    uint8_t at[8] = {0}; /* zero-filled: the function may end sooner */
-    memcpy(at, code, end - code < (int)sizeof at ? (size_t)(end - code) : sizeof at);
-    if (BEGINS(code, end, "\xf3\x0f\x1e\xfa")) /* endbr64 */
-        return 4;
-    if (at[0] == 0x90 || at[0] == 0x55 || at[0] == 0x5d) /* nop, push and pop %rbp */
-        return 1;
-    if (at[0] == 0x66 && at[1] == 0x90)
-        return 2;
-    if (at[0] >= 0xb8 && at[0] <= 0xbf) /* mov $n,%reg */
-        return 5;
-    unsigned rex = (at[0] & 0xf0) == 0x40, wide = rex + (at[rex] == 0x0f);
-    uint8_t opcode = at[wide], modrm = at[wide + 1];
-    if (modrm < 0xc0)
-        return 0;
-    if (wide > rex)
-        return (opcode & 0xf0) == 0x40 ? wide + 2 : 0; /* cmov */
-    if (opcode == 0x83)                                /* add, adc, cmp.. $n,%reg */
-        return rex + 3;
-    bool moves =
-        opcode == 0x89 || opcode == 0x8b || opcode == 0x85 || opcode == 0x31 || opcode == 0x33;
-    return moves ? rex + 2 : 0; /* mov, test, xor */
+    struct code_jump j = code_jump_at(at, t->end, (uintptr_t)at);
+    *slot = j.slot;
+    *to = j.to;
+    return j.slot && !slot_value(&t->o, j.to, to) ? 0 : j.bytes;
 }
 
-/*
- * Decode a jump: its target and length; 0: not a jump.  `slot`: an indirect jump through the
- * object's data.
- */
-static unsigned jump_at(const uint8_t *at, const uint8_t *end, const struct object *o,
-                        uintptr_t *to, bool *slot)
-{
-    unsigned prefix = BEGINS(at, end, "\xf2\xff") || BEGINS(at, end, "\x3e\xff"); /* bnd, notrack */
-    *slot = false;
-    if (end - at >= 5 && at[0] == 0xe9) {
-        *to = (uintptr_t)at + 5 + (uintptr_t)(intptr_t)displacement(at + 1);
-        return 5;
-    }
-    if (end - at >= 2 && at[0] == 0xeb) {
-        *to = (uintptr_t)at + 2 + (uintptr_t)(intptr_t)(int8_t)at[1];
-        return 2;
-    }
-    if (!begins(at + prefix, end, "\xff\x25", 2) || end - at < (int)prefix + 6)
-        return 0;
-    *slot = true;
-    uintptr_t from =
-        (uintptr_t)at + prefix + 6 + (uintptr_t)(intptr_t)displacement(at + prefix + 2);
-    return slot_value(o, from, to) ? prefix + 6 : 0;
-}
-
-/* Decode a conditional jump on zero or not zero, as thunks have for NULL: its target and length. */
 static unsigned branch_at(const uint8_t *at, const uint8_t *end, bool *if_zero, uintptr_t *to)
 {
-    bool near = end - at >= 6 && at[0] == 0x0f && (at[1] & 0xfe) == 0x84;
-    if (!near && (end - at < 2 || (at[0] & 0xfe) != 0x74))
-        return 0;
-    *if_zero = (at[near] & 1) == 0;
-    *to = (uintptr_t)at + (near ? 6u : 2u) +
-          (uintptr_t)(intptr_t)(near ? displacement(at + 2) : (int32_t)(int8_t)at[1]);
-    return near ? 6 : 2;
+    struct code_jump j = code_branch_at(at, end, (uintptr_t)at, if_zero);
+    *to = j.to;
+    return j.bytes;
 }
 
 enum stop { STOP_JUMP, STOP_BODY };
@@ -174,7 +111,7 @@ static enum stop pass(const struct machine_code *t, uintptr_t *to, bool *is_plt)
     bool slot = false, if_zero, plain = true;
     unsigned n;
     while (at < end) {
-        if ((n = jump_at(at, t->end, &t->o, to, &slot))) {
+        if ((n = jump_at(t, at, to, &slot))) {
             bool padded = !t->whole || at + n != t->end;
             *is_plt = slot && plain && padded;
             return STOP_JUMP;
@@ -187,8 +124,8 @@ static enum stop pass(const struct machine_code *t, uintptr_t *to, bool *is_plt)
             if (*to <= (uintptr_t)at)
                 return STOP_BODY;
             at = (const uint8_t *)*to;
-        } else if (n || (n = skip_trivial(at, t->end))) {
-            plain = plain && BEGINS(at, t->end, "\xf3\x0f\x1e\xfa");
+        } else if (n || (n = code_trivial(at, t->end))) {
+            plain = plain && code_landing(at, t->end);
             at += n;
         } else {
             return STOP_BODY;
@@ -259,19 +196,13 @@ static void search(struct search *s, uintptr_t function, unsigned depth)
         return;
     if (t.end - t.start > (int)BODY_MAX)
         t.end = t.start + BODY_MAX;
-    for (const uint8_t *at = t.start; at < t.end && !s->thunk; at++) {
+    for (const uint8_t *at = t.start; at < t.end && !s->thunk; at += CODE_ALIGN) {
+        struct code_jump j = code_jump_out(at, t.end, (uintptr_t)at);
         uintptr_t to;
-        bool slot;
-        bool last_short =
-            at[0] == 0xeb && at + 2 == t.end; /* elsewhere one byte is too weak as evidence */
-        if ((at[0] == 0xe9 || last_short) && jump_at(at, t.end, &t.o, &to, &slot))
-            search_jump(s, &t, to, depth);
-        else if (at[0] == 0xff && jump_at(at, t.end, &t.o, &to, &slot) && is_ours(to))
+        if (j.bytes && !j.slot)
+            search_jump(s, &t, j.to, depth);
+        else if (j.bytes && slot_value(&t.o, j.to, &to) && is_ours(to))
             s->directly = true;
-        else if (at[0] == 0x0f && t.end - at >= 6 &&
-                 (at[1] & 0xf0) == 0x80) /* jcc: compilers jump to thunks conditionally, too */
-            search_jump(s, &t, (uintptr_t)at + 6 + (uintptr_t)(intptr_t)displacement(at + 2),
-                        depth);
     }
 }
 
@@ -297,30 +228,18 @@ static enum reached reached_from(uintptr_t target)
  */
 static bool direct_target(const struct object *o, uintptr_t start, uintptr_t pc, uintptr_t *target)
 {
-    const uint8_t *at = (const uint8_t *)pc;
-    if (pc - start >= 5 && at[-5] == 0xe8) {
-        *target = pc + (uintptr_t)(intptr_t)displacement(at - 4);
-        if (*target >= o->start && *target < o->end)
-            return true;
-    }
-    return pc - start >= 6 && at[-6] == 0xff && at[-5] == 0x15 &&
-           slot_value(o, pc + (uintptr_t)(intptr_t)displacement(at - 4), target);
+    struct code_jump j = code_call_before((const uint8_t *)pc, pc - start, pc);
+    *target = j.to;
+    return j.slot ? slot_value(o, j.to, target) : j.bytes && j.to >= o->start && j.to < o->end;
 }
 
 #define SLOT_UNKNOWN UINTPTR_MAX
 
-/* `call *n(%reg)` that ends at pc: n; SLOT_UNKNOWN: another indirect call. */
+/* The slot that a virtual call names which ends at pc; SLOT_UNKNOWN: another indirect call. */
 static uintptr_t virtual_slot(uintptr_t start, uintptr_t pc)
 {
-    const uint8_t *at = (const uint8_t *)pc;
-    if (pc - start >= 6 && at[-6] == 0xff && (at[-5] & 0xf8) == 0x90 && at[-5] != 0x94)
-        return (uintptr_t)(intptr_t)displacement(at - 4);
-    if (pc - start >= 3 && at[-3] == 0xff && (at[-2] & 0xf8) == 0x50 && at[-2] != 0x54)
-        return (uintptr_t)(intptr_t)(int8_t)at[-1];
-    if (pc - start >= 2 && at[-2] == 0xff && (at[-1] & 0xf8) == 0x10 && at[-1] != 0x14 &&
-        at[-1] != 0x15)
-        return 0;
-    return SLOT_UNKNOWN;
+    uintptr_t slot;
+    return code_virtual_call_before((const uint8_t *)pc, pc - start, &slot) ? slot : SLOT_UNKNOWN;
 }
 
 /* Follow the function in slot `at` of a virtual table; false: not a function. */
@@ -372,30 +291,7 @@ enum reached unwind_reached(uint64_t word, uintptr_t table)
 /* ---- operator new ---------------------------------------------------------------------------- */
 
 /*
- * The length of an instruction of an epilogue, or of one that copies a result; 0: another
- * instruction.
- */
-static unsigned epilogue(const uint8_t *at, const uint8_t *end)
-{
-    if (end - at < 1)
-        return 0;
-    if (at[0] == 0xc9 || (at[0] > 0x58 && at[0] <= 0x5f)) /* leave; pop, but not of %rax */
-        return 1;
-    if (end - at >= 2 && at[0] == 0x41 && (at[1] & 0xf8) == 0x58)
-        return 2;
-    if (BEGINS(at, end, "\x48\x83\xc4")) /* add $n,%rsp */
-        return 4;
-    if (BEGINS(at, end, "\x48\x81\xc4"))
-        return 7;
-    if (end - at >= 4 && (at[0] & 0xfb) == 0x48 && at[1] == 0x8b && (at[2] & 0xc7) == 0x45 &&
-        at[2] != 0x45)
-        return 4; /* mov n(%rbp),%reg: restores a saved register */
-    bool wide = end - at >= 3 && (at[0] & 0xf8) == 0x48 && at[2] >= 0xc0;
-    return wide && (at[1] == 0x85 || at[1] == 0x89 || at[1] == 0x8b) ? 3 : 0; /* test, mov */
-}
-
-/*
- * Does the code return the value in %rax unchanged, if it is not NULL?  *if_null: where it
+ * Does the code return its result unchanged, if it is not NULL?  *if_null: where it
  * continues for NULL.
  */
 static bool returns_result(const uint8_t *at, const uint8_t *end, uintptr_t *if_null)
@@ -406,13 +302,13 @@ static bool returns_result(const uint8_t *at, const uint8_t *end, uintptr_t *if_
         unsigned n = branch_at(at, end, &if_zero, &to);
         if (n)
             *if_null = if_zero ? to : (uintptr_t)at + n;
-        if (*at == 0xc3 || BEGINS(at, end, "\xf3\xc3") || BEGINS(at, end, "\xf2\xc3"))
+        if (code_is_return(at, end))
             return true;
         if (n && !if_zero) {
             if (to <= (uintptr_t)at || to >= (uintptr_t)end)
                 return false;
             at = (const uint8_t *)to;
-        } else if (n || (n = epilogue(at, end))) {
+        } else if (n || (n = code_epilogue(at, end))) {
             at += n;
         } else {
             return false;
@@ -428,8 +324,8 @@ static bool calls_register(uintptr_t from)
     if (!code_at(from, &t))
         return false;
     const uint8_t *at = t.start, *end = t.end - at > (int)NEW_MAX ? at + NEW_MAX : t.end;
-    for (; end - at > 1; at++)
-        if (at[0] == 0xff && (at[1] & 0xf8) == 0xd0)
+    for (; at < end; at += CODE_ALIGN)
+        if (code_calls_register(at, end))
             return true;
     return false;
 }

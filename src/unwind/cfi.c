@@ -291,7 +291,7 @@ struct machine {
 
 static void set(struct row *row, uint64_t reg, enum column_kind kind, int64_t offset)
 {
-    if (reg < REG_COUNT)
+    if (reg < DWARF_REGISTERS)
         row->column[reg] = (struct column){.offset = offset, .kind = (uint8_t)kind};
 }
 
@@ -309,14 +309,14 @@ static struct column take_expression(struct bytes *b, enum column_kind kind)
 static void set_expression(struct row *row, uint64_t reg, enum column_kind kind, struct bytes *b)
 {
     struct column c = take_expression(b, kind);
-    if (reg < REG_COUNT)
+    if (reg < DWARF_REGISTERS)
         row->column[reg] = c;
 }
 
 /* All registers without a column of their own map to one number. */
 static uint8_t known_register(uint64_t reg)
 {
-    return (uint8_t)(reg < REG_COUNT ? reg : REG_COUNT);
+    return (uint8_t)(reg < DWARF_REGISTERS ? reg : DWARF_REGISTERS);
 }
 
 static void define_cfa(struct row *row, uint64_t reg, int64_t offset)
@@ -327,7 +327,7 @@ static void define_cfa(struct row *row, uint64_t reg, int64_t offset)
 
 static void restore(struct machine *m, uint64_t reg)
 {
-    if (reg < REG_COUNT)
+    if (reg < DWARF_REGISTERS)
         m->row->column[reg] = m->first.column[reg];
 }
 
@@ -502,7 +502,7 @@ bool cfi_row(const struct cfi *f, uintptr_t pc, struct row *row)
 {
     struct machine m = {.f = f, .row = row, .at = f->start};
     memset(row, 0, sizeof *row);
-    if (f->return_register != REG_RA || !run(&m, f->cie_code, f->cie_end, UINTPTR_MAX))
+    if (f->return_register != DWARF_RETURN || !run(&m, f->cie_code, f->cie_end, UINTPTR_MAX))
         return false;
     m.first = *row;
     return run(&m, f->code, f->end, pc);

@@ -76,7 +76,7 @@ static uint64_t leb(struct evaluation *e, bool is_signed)
 
 static uint64_t reg_value(struct evaluation *e, uint64_t reg)
 {
-    if (reg >= REG_COUNT || !regs_know(e->regs, (unsigned)reg)) {
+    if (reg >= DWARF_REGISTERS || !regs_know(e->regs, (unsigned)reg)) {
         e->bad = true;
         return 0;
     }
@@ -86,7 +86,7 @@ static uint64_t reg_value(struct evaluation *e, uint64_t reg)
 static void load(struct evaluation *e, unsigned bytes)
 {
     uint64_t at = pop(e), v = 0;
-    if (e->bad || bytes > 8 || at < e->regs->value[REG_RSP] - BELOW_SP_BYTES || at >= e->high ||
+    if (e->bad || bytes > 8 || at < e->regs->value[DWARF_SP] - BELOW_SP_BYTES || at >= e->high ||
         e->high - at < 8) {
         e->bad = true;
         return;

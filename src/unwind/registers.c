@@ -17,7 +17,7 @@ struct frame {
 
 static bool is_readable(const struct frame *f, uintptr_t at)
 {
-    return at >= f->regs.value[REG_RSP] - BELOW_SP_BYTES && at < f->high &&
+    return at >= f->regs.value[DWARF_SP] - BELOW_SP_BYTES && at < f->high &&
            f->high - at >= sizeof at && at % sizeof at == 0;
 }
 
@@ -58,7 +58,7 @@ static bool cfa_of(const struct frame *f, const struct row *row, uintptr_t *cfa)
     const struct column *c = &row->cfa;
     if (c->kind == COLUMN_IS_EXPRESSION)
         return expression_value(c, &f->regs, 0, f->high, cfa);
-    *cfa = f->regs.value[c->reg % REG_COUNT] + (uintptr_t)c->offset;
+    *cfa = f->regs.value[c->reg % DWARF_REGISTERS] + (uintptr_t)c->offset;
     return c->kind == COLUMN_AT_REGISTER && regs_know(&f->regs, c->reg);
 }
 
@@ -66,39 +66,41 @@ static enum step step_by_row(struct frame *f, const struct row *row)
 {
     struct frame caller = {.high = f->high, .known = f->known};
     uintptr_t cfa, value;
-    if (row->column[REG_RA].kind == COLUMN_UNDEFINED)
+    if (row->column[DWARF_RETURN].kind == COLUMN_UNDEFINED)
         return STEP_END;
-    if (!cfa_of(f, row, &cfa) || cfa <= f->regs.value[REG_RSP] || cfa > f->high)
+    if (!cfa_of(f, row, &cfa) || cfa <= f->regs.value[DWARF_SP] || cfa > f->high)
         return STEP_OFF_STACK;
-    for (unsigned i = 0; i < REG_COUNT; i++)
+    for (unsigned i = 0; i < DWARF_REGISTERS; i++)
         if (column_value(f, &row->column[i], i, cfa, &value))
             regs_set(&caller.regs, i, value);
-    if (!regs_know(&caller.regs, REG_RA))
+    if (!regs_know(&caller.regs, DWARF_RETURN))
         return STEP_OFF_STACK;
-    if (row->column[REG_RSP].kind == COLUMN_SAME)
-        regs_set(&caller.regs, REG_RSP, cfa);
-    caller.key = caller.regs.value[REG_RA] & KEY_PC;
+    if (row->column[DWARF_SP].kind == COLUMN_SAME)
+        regs_set(&caller.regs, DWARF_SP, cfa);
+    regs_set(&caller.regs, DWARF_PC, caller.regs.value[DWARF_RETURN]);
+    caller.key = caller.regs.value[DWARF_PC] & KEY_PC;
     *f = caller;
     return caller.key ? STEP_ON : STEP_END;
 }
 
 static enum step step_by_signal(struct frame *f)
 {
-    uintptr_t ucontext = f->regs.value[REG_RSP];
+    uintptr_t ucontext = signal_context(f->regs.value[DWARF_SP]);
     if (f->known && f->high - ucontext < SIGNAL_BYTES)
         return STEP_OFF_STACK;
     regs_of_signal(ucontext, &f->regs);
-    f->key = (f->regs.value[REG_RA] & KEY_PC) | KEY_EXACT;
-    return stack_interrupted(f->regs.value[REG_RSP], &f->high, &f->known) ? STEP_ON
-                                                                          : STEP_OFF_STACK;
+    f->key = (f->regs.value[DWARF_PC] & KEY_PC) | KEY_EXACT;
+    return stack_interrupted(f->regs.value[DWARF_SP], &f->high, &f->known) ? STEP_ON
+                                                                           : STEP_OFF_STACK;
 }
 
 /* No CFI: step as walk.c does.  Afterwards only rbp, rsp and the pc are known. */
 static enum step step_by_guess(struct frame *f)
 {
     struct rule chain = {.key = f->key, .kind = RULE_CHAIN};
-    struct cursor c = {f->key, f->regs.value[REG_RSP], &f->regs.value[REG_RBP], f->high, f->known};
-    if (!regs_know(&f->regs, REG_RBP))
+    struct cursor c = {f->key, f->regs.value[DWARF_SP], &f->regs.value[DWARF_FP], f->high,
+                       f->known};
+    if (!regs_know(&f->regs, DWARF_FP))
         return STEP_NO_INFO;
     struct stepped s = step_slow(c, &chain);
     if (s.step != STEP_ON)
@@ -106,9 +108,9 @@ static enum step step_by_guess(struct frame *f)
     c = s.c;
     uintptr_t bp = *c.bp;
     f->regs.known = 0;
-    regs_set(&f->regs, REG_RBP, bp);
-    regs_set(&f->regs, REG_RSP, c.sp);
-    regs_set(&f->regs, REG_RA, c.key);
+    regs_set(&f->regs, DWARF_FP, bp);
+    regs_set(&f->regs, DWARF_SP, c.sp);
+    regs_set(&f->regs, DWARF_PC, c.key);
     f->key = c.key;
     return STEP_ON;
 }
@@ -125,16 +127,16 @@ static enum step step_with_registers(struct frame *f)
 /* Unwind from here to the call at `at`; false: our own frames cannot be unwound. */
 static bool skip_own_frames(struct frame *f, const struct entry *at)
 {
-    while (f->regs.value[REG_RSP] < (uintptr_t)(at + 1))
+    while (f->regs.value[DWARF_SP] < (uintptr_t)(at + 1))
         if (step_with_registers(f) != STEP_ON)
             return false;
-    return f->regs.value[REG_RSP] == (uintptr_t)(at + 1) && f->key == (at->pc & KEY_PC);
+    return f->regs.value[DWARF_SP] == (uintptr_t)(at + 1) && f->key == (at->pc & KEY_PC);
 }
 
 static struct frame frame_of(const struct kept_regs *here)
 {
-    struct frame f = {.regs = regs_of(here), .key = (here->rip & KEY_PC) | KEY_EXACT};
-    f.high = stack_high(here->rsp, &f.known);
+    struct frame f = {.regs = regs_of(here), .key = (here->pc & KEY_PC) | KEY_EXACT};
+    f.high = stack_high(here->sp, &f.known);
     return f;
 }
 
@@ -146,7 +148,7 @@ void walk_with_registers(const struct entry *at, const struct kept_regs *here, s
         return; /* keep the result of walk.c */
     out->count = 0;
     while (out->count < frames_wanted) {
-        walk_add(out, word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[REG_RSP]);
+        walk_add(out, word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[DWARF_SP]);
         enum step s = step_with_registers(&f);
         if (s != STEP_ON) {
             out->end = end_of(s);
@@ -166,9 +168,6 @@ static void export_caller(const struct frame *f, struct caller *out)
     out->known = f->regs.known;
     out->context = NULL;
 }
-
-static_assert(CALLER_REGISTERS == REG_COUNT && CALLER_SP == REG_RSP && CALLER_PC == REG_RA,
-              "one list");
 
 static bool is_in(const struct frame *f, uintptr_t start, uint64_t bytes)
 {
@@ -200,11 +199,11 @@ __attribute__((noinline)) bool unwind_to(uintptr_t sp, struct caller *out)
     struct kept_regs here;
     regs_capture(&here);
     struct frame f = frame_of(&here);
-    for (unsigned i = 0; i < STEPS_MAX && f.regs.value[REG_RSP] < sp; i++)
+    for (unsigned i = 0; i < STEPS_MAX && f.regs.value[DWARF_SP] < sp; i++)
         if (step_with_registers(&f) != STEP_ON)
             return false;
     export_caller(&f, out);
-    return f.regs.value[REG_RSP] >= sp;
+    return f.regs.value[DWARF_SP] >= sp;
 }
 
 void unwind_interrupted(const void *context, struct caller *out)
@@ -220,7 +219,7 @@ static struct frame frame_of_other(const struct caller *from, uintptr_t high)
 {
     struct frame f = {.regs.known = from->known, .high = high, .known = true};
     memcpy(f.regs.value, from->value, sizeof f.regs.value);
-    f.key = (f.regs.value[REG_RA] & KEY_PC) | (from->context ? KEY_EXACT : 0);
+    f.key = (f.regs.value[DWARF_PC] & KEY_PC) | (from->context ? KEY_EXACT : 0);
     return f;
 }
 
@@ -239,7 +238,7 @@ uint32_t unwind_frames(const struct caller *from, uintptr_t high, struct framed 
     struct rule spare;
     for (uint32_t count = 0; count < room;) {
         out[count++] =
-            (struct framed){word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[REG_RSP]};
+            (struct framed){word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[DWARF_SP]};
         if (step_with_registers(&f) != STEP_ON)
             return count;
     }

@@ -12,6 +12,7 @@
  * dropped rule is reused if the same object is mapped again at the same address.
  */
 #include "index.h"
+#include "instructions.h"
 #include "unwinder_priv.h"
 
 #include <sys/resource.h>
@@ -46,12 +47,13 @@ static struct {
 /* gcc's realigned frames: CFA = *(rbp + offset), and the caller's rbp is saved where rbp points. */
 static bool is_drap(const struct row *row, int32_t *offset)
 {
-    const struct column *cfa = &row->cfa, *bp = &row->column[REG_RBP];
-    if (cfa->kind != COLUMN_IS_EXPRESSION || cfa->bytes != 3 || cfa->expression[0] != 0x76 ||
-        cfa->expression[1] & 0x80 || cfa->expression[2] != 0x06)
+    const struct column *cfa = &row->cfa, *bp = &row->column[DWARF_FP];
+    if (cfa->kind != COLUMN_IS_EXPRESSION || cfa->bytes != 3 ||
+        cfa->expression[0] != OP_FRAME_POINTER || cfa->expression[1] & 0x80 ||
+        cfa->expression[2] != 0x06)
         return false;
-    if (bp->kind != COLUMN_AT_EXPRESSION || bp->bytes != 2 || bp->expression[0] != 0x76 ||
-        bp->expression[1] != 0)
+    if (bp->kind != COLUMN_AT_EXPRESSION || bp->bytes != 2 ||
+        bp->expression[0] != OP_FRAME_POINTER || bp->expression[1] != 0)
         return false;
     *offset = (int8_t)(cfa->expression[1] << 1) >> 1;
     return *offset % 8 == 0;
@@ -60,7 +62,7 @@ static bool is_drap(const struct row *row, int32_t *offset)
 /* Set how rbp is recovered; false: not supported by struct rule. */
 static bool takes_bp(const struct row *row, struct rule *r)
 {
-    const struct column *bp = &row->column[REG_RBP];
+    const struct column *bp = &row->column[DWARF_FP];
     if (bp->kind == COLUMN_SAME)
         return true;
     if (bp->kind != COLUMN_AT_CFA || bp->offset >= 0 || bp->offset < -UINT16_MAX || bp->offset % 8)
@@ -71,10 +73,10 @@ static bool takes_bp(const struct row *row, struct rule *r)
 
 static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r)
 {
-    const struct column *ra = &row->column[REG_RA], *cfa = &row->cfa;
+    const struct column *ra = &row->column[DWARF_RETURN], *cfa = &row->cfa;
     if (ra->kind == COLUMN_UNDEFINED)
         return RULE_END;
-    if (signal || ra->kind != COLUMN_AT_CFA || ra->offset != -8)
+    if (signal || ra->kind != COLUMN_AT_CFA || ra->offset != RETURN_AT_CFA)
         return RULE_COMPLEX;
     if (is_drap(row, &r->offset))
         return RULE_DRAP;
@@ -82,9 +84,9 @@ static enum rule_kind kind_of(const struct row *row, bool signal, struct rule *r
         !takes_bp(row, r))
         return RULE_COMPLEX;
     r->offset = (int32_t)cfa->offset;
-    if (cfa->reg == REG_RSP && cfa->offset > 0)
+    if (cfa->reg == DWARF_SP && cfa->offset > 0)
         return RULE_SP;
-    return cfa->reg == REG_RBP ? RULE_BP : RULE_COMPLEX;
+    return cfa->reg == DWARF_FP ? RULE_BP : RULE_COMPLEX;
 }
 
 #ifdef RTC_MUTATE_RULE /* a mutation the stack tests must detect, independent of load addresses */
@@ -128,7 +130,7 @@ static void make_inside(const struct object *o, uint64_t key, struct rule *r)
     bool found = o->index && cfi_find(o, pc_of_key(key), &f);
     if (!found)
         r->offset = o->index != NULL;
-    else if (f.signal && is_restorer(pc))
+    else if (f.signal && code_is_signal_return((const uint8_t *)pc))
         r->kind = RULE_SIGNAL;
     else
         r->kind = make_row(&f, pc_of_key(key), &row) ? kind_of(&row, f.signal, r) : RULE_COMPLEX;
@@ -167,7 +169,7 @@ bool rule_row(uint64_t key, struct row *row, bool *restorer)
     if (!table.setup.find || !table.setup.find(pc_of_key(key), &o))
         return false;
     bool found = o.index && cfi_find(&o, pc_of_key(key), &f);
-    *restorer = found && f.signal && is_restorer(key & KEY_PC);
+    *restorer = found && f.signal && code_is_signal_return((const uint8_t *)(key & KEY_PC));
     return *restorer || (found && cfi_row(&f, pc_of_key(key), row));
 }
 
@@ -356,7 +358,8 @@ static bool may_return(const struct rule *r, uintptr_t to)
     struct cfi f;
     if (!table.setup.find || !table.setup.find(to - 1, &o))
         return r->module ? r->offset : (from < to ? to - from : from - to) < NEAR_BYTES;
-    return !o.index || !cfi_find(&o, to - 1, &f) || follows_call(to, f.start);
+    return !o.index || !cfi_find(&o, to - 1, &f) ||
+           code_is_call_before((const uint8_t *)to, to - f.start);
 }
 
 struct rule *rule_known(uint64_t key)

@@ -24,6 +24,7 @@
 #define UNWINDER_H
 
 #include "base.h"
+#include "machine.h"
 #include "os.h"
 #include "shadow.h"
 
@@ -79,14 +80,10 @@ void unwind_walk(const struct entry *at, bool may_grow,
 
 /* ---- other threads, and outer callers -------------------------------------------------------- */
 
-/* A frame's registers at the point where it resumes, by DWARF number (16: the pc). */
-#define CALLER_REGISTERS 17u
-#define CALLER_SP 7u
-#define CALLER_PC 16u
-
+/* A frame's registers at the point where it resumes, by DWARF number. */
 struct caller {
-    uint64_t value[CALLER_REGISTERS];
-    uint32_t known; /* bit n: register n is known */
+    uint64_t value[DWARF_REGISTERS];
+    register_mask known;
     /* Ucontext if a signal interrupted the frame; NULL: the frame is at a call. */
     const void *context;
 };

@@ -4,7 +4,7 @@
 #ifndef UNWINDER_PRIV_H
 #define UNWINDER_PRIV_H
 
-#include "regs_x86_64.h"
+#include "registers.h"
 #include "unwinder.h"
 
 /* ---- cfi.c ----------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ struct column {
 
 struct row {
     struct column cfa;
-    struct column column[REG_COUNT];
+    struct column column[DWARF_REGISTERS];
 };
 
 /* Find the FDE of the function that contains pc. */

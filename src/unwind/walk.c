@@ -2,6 +2,7 @@
  * walk.c - a stack walk, frame by frame: for signal handlers, for stacks that cannot be cached, and
  * for a thread's first backtrace.  It implements all kinds of rules except RULE_SP.
  */
+#include "stack_switch.h"
 #include "unwinder_priv.h"
 
 /* Step to a CFA that was read from memory, not computed from the stack pointer. */
@@ -9,8 +10,6 @@ static enum step step_far(struct cursor *c, uintptr_t cfa, uint32_t saved_bp)
 {
     return cfa > c->sp && cfa % sizeof cfa == 0 ? step_to(c, cfa, saved_bp) : STEP_OFF_STACK;
 }
-
-#define SWITCH_CFA_BYTES 16u /* from the stack pointer saved by helper_switch */
 
 /*
  * The handler of a fault may interrupt work on the helper stack.  The frame of helper_switch leads
@@ -57,12 +56,12 @@ static enum step step_by_drap(struct cursor *c, const struct rule *r)
 
 static enum step step_by_signal(struct cursor *c)
 {
-    uintptr_t ucontext = c->sp;
-    struct cursor i = {.bp = (const uintptr_t *)(ucontext + SIGNAL_RBP)};
+    uintptr_t ucontext = signal_context(c->sp);
+    struct cursor i = {.bp = (const uintptr_t *)(ucontext + SIGNAL_FP)};
     if (c->known && c->high - ucontext < SIGNAL_BYTES)
         return STEP_OFF_STACK;
-    i.key = (signal_word(ucontext, SIGNAL_RIP) & KEY_PC) | KEY_EXACT;
-    i.sp = signal_word(ucontext, SIGNAL_RSP);
+    i.key = (signal_word(ucontext, SIGNAL_PC) & KEY_PC) | KEY_EXACT;
+    i.sp = signal_word(ucontext, SIGNAL_SP);
     if (!stack_interrupted(i.sp, &i.high, &i.known))
         return STEP_OFF_STACK;
     *c = i;

@@ -72,10 +72,10 @@ static void check_expression(const struct object *o, const struct column *c)
          "an expression is in its object");
     stack = stack ? stack : calloc(below + STACK_WORDS, sizeof *stack);
     must(stack != NULL, "there is memory");
-    for (unsigned i = 0; i < REG_COUNT; i++)
+    for (unsigned i = 0; i < DWARF_REGISTERS; i++)
         if (i % 5)
             regs_set(&r, i, (uintptr_t)(stack + below + i));
-    regs_set(&r, REG_RSP, (uintptr_t)(stack + below));
+    regs_set(&r, DWARF_SP, (uintptr_t)(stack + below));
     for (unsigned with_cfa = 0; with_cfa < 2; with_cfa++)
         expression_value(c, &r, with_cfa ? (uintptr_t)(stack + below + 8) : 0,
                          (uintptr_t)(stack + below + STACK_WORDS), &out);
@@ -99,7 +99,7 @@ static void check_place(const struct object *o, uintptr_t pc)
     if (!cfi_row(&f, pc, &row))
         return;
     check_column(o, &row.cfa);
-    for (unsigned i = 0; i < REG_COUNT; i++)
+    for (unsigned i = 0; i < DWARF_REGISTERS; i++)
         check_column(o, &row.column[i]);
 }
 

@@ -12,8 +12,7 @@
 #include <sys/mman.h>
 
 #include "launcher.h"
-
-#define PAGE_BYTES 4096u
+#include "machine.h"
 
 static struct sigaction inherited;
 

@@ -1,7 +1,7 @@
 /*
  * test_hardware.c - counters of a PMU: requests to the kernel, and use of its results.
  *
- * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name
+ * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=processor_counters,--wrap=os_processor_name
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "machine.h"
+#include "made_machine.h"
 
 #define USER RTC_CPC_COUNT_USER
 #define SYSTEM RTC_CPC_COUNT_SYSTEM

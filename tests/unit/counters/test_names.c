@@ -2,7 +2,7 @@
  * test_names.c - events and attributes that the kernel describes in files; the test provides the
  * files.
  *
- * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name -Wl,--wrap=os_read_text,--wrap=os_each_name,--wrap=os_stat
+ * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=processor_counters,--wrap=os_processor_name -Wl,--wrap=os_read_text,--wrap=os_each_name,--wrap=os_stat
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "machine.h"
+#include "made_machine.h"
 
 #define USER RTC_CPC_COUNT_USER
 #define BOTH (USER | RTC_CPC_COUNT_SYSTEM)

@@ -2,7 +2,7 @@
  * test_refusals.c - errors of the kernel when a counter is opened: the program's errno, the subcode
  * and the exact text; no descriptor stays open, and no value is returned.
  *
- * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=os_processor_counters,--wrap=os_processor_name
+ * rtc-build: -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid -Wl,--wrap=processor_counters,--wrap=os_processor_name
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "machine.h"
+#include "made_machine.h"
 
 #define USER RTC_CPC_COUNT_USER
 #define BOTH (USER | RTC_CPC_COUNT_SYSTEM)

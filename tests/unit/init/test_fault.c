@@ -11,6 +11,7 @@
 
 #include "init.h"
 #include "fault.h"
+#include "instructions.h"
 
 #include <cmocka.h>
 

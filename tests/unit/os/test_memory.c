@@ -1,6 +1,7 @@
 /*
  * test_memory.c - guarantees of os for mappings, with all features of this kernel and without.
  */
+#include "instructions.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -300,11 +301,11 @@ static void plain_calls(void **state)
     (void)state;
     uint8_t code[32];
     memcpy(code, (const void *)(uintptr_t)&madvise, sizeof code);
-    assert_true(os_is_plain_call((const void *)(uintptr_t)&madvise, SYS_madvise));
-    assert_true(os_is_plain_call(code, SYS_madvise));
-    assert_false(os_is_plain_call(code, SYS_munmap));
+    assert_true(code_is_stub((const void *)(uintptr_t)&madvise, SYS_madvise));
+    assert_true(code_is_stub(code, SYS_madvise));
+    assert_false(code_is_stub(code, SYS_munmap));
     code[0] = 0xe9;
-    assert_false(os_is_plain_call(code, SYS_madvise));
+    assert_false(code_is_stub(code, SYS_madvise));
 }
 
 int main(void)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "leak_output.h"
+#include "machine.h"
 
 /* ---- referrers ------------------------------------------------------------------------------ */
 
@@ -142,7 +143,7 @@ static void in_vector(struct parts *p, struct leak_group *g)
 {
     (void)p;
     g->witness = WITNESS_REGISTER;
-    g->at = WITNESS_VECTOR + 2;
+    g->at = DWARF_VECTORS + 2;
     g->thread = 1;
 }
 

@@ -12,10 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#undef REG_RBX /* libc's indexes in a ucontext; here they are DWARF register numbers */
-#undef REG_RBP
-#undef REG_RSP
 #include "unwinder_priv.h"
+
+#define DWARF_RBX 3u
 
 #define FRAMES_BYTES 16384u
 #define FRAMES_PAIRS 64u

@@ -15,9 +15,9 @@ static void test_beginning(void **state)
 {
     (void)state;
     struct row row = row_here(PROGRAM(""));
-    is_cfa(&row, REG_RSP, 8);
-    is_column(row.column[REG_RA], COLUMN_AT_CFA, -8);
-    for (unsigned i = 0; i < REG_RA; i++)
+    is_cfa(&row, DWARF_SP, 8);
+    is_column(row.column[DWARF_RETURN], COLUMN_AT_CFA, -8);
+    for (unsigned i = 0; i < DWARF_RETURN; i++)
         assert_int_equal(row.column[i].kind, COLUMN_SAME);
 }
 
@@ -27,9 +27,9 @@ static void changes_at(const struct cie_shape *cie, const uint8_t *program, size
 {
     struct row row;
     assert_true(row_with(cie, program, n, at - 1, &row));
-    is_cfa(&row, REG_RSP, 8);
+    is_cfa(&row, DWARF_SP, 8);
     assert_true(row_with(cie, program, n, at, &row));
-    is_cfa(&row, REG_RSP, 16);
+    is_cfa(&row, DWARF_SP, 16);
 }
 
 static void test_advance(void **state)
@@ -68,19 +68,19 @@ static void test_cfa(void **state)
 {
     (void)state;
     struct row row = row_here(PROGRAM("\x0c\x06\x10"));
-    is_cfa(&row, REG_RBP, 16);
+    is_cfa(&row, DWARF_FP, 16);
     row = row_here(PROGRAM("\x0c\x06\x80\x10"));
-    is_cfa(&row, REG_RBP, 2048);
+    is_cfa(&row, DWARF_FP, 2048);
     row = row_here(PROGRAM("\x12\x06\x7e"));
-    is_cfa(&row, REG_RBP, 16);
+    is_cfa(&row, DWARF_FP, 16);
     row = row_here(PROGRAM("\x12\x06\x02"));
-    is_cfa(&row, REG_RBP, -16);
+    is_cfa(&row, DWARF_FP, -16);
     row = row_here(PROGRAM("\x0d\x03"));
-    is_cfa(&row, REG_RBX, 8);
+    is_cfa(&row, DWARF_RBX, 8);
     row = row_here(PROGRAM("\x0e\x28"));
-    is_cfa(&row, REG_RSP, 40);
+    is_cfa(&row, DWARF_SP, 40);
     row = row_here(PROGRAM("\x13\x7b"));
-    is_cfa(&row, REG_RSP, 40);
+    is_cfa(&row, DWARF_SP, 40);
 }
 
 static void test_cfa_expression(void **state)
@@ -91,7 +91,7 @@ static void test_cfa_expression(void **state)
     assert_int_equal(row.cfa.bytes, 3);
     assert_memory_equal(row.cfa.expression, "\x76\x78\x06", 3);
     row = row_here(PROGRAM("\x0f\x03\x76\x78\x06\x0c\x07\x10"));
-    is_cfa(&row, REG_RSP, 16);
+    is_cfa(&row, DWARF_SP, 16);
 }
 
 /* A change of the CFA's register or offset when the CFA has neither. */
@@ -103,11 +103,11 @@ static void test_cfa_nonsense(void **state)
     assert_false(row_at(PROGRAM("\x0f\x03\x76\x78\x06\x13\x10"), 0, &row));
     assert_false(row_at(PROGRAM("\x0f\x03\x76\x78\x06\x0d\x07"), 0, &row));
     row = row_here(PROGRAM("\x0c\x87\x02\x10")); /* register 263 is not 7 */
-    assert_true(row.cfa.reg >= REG_COUNT);
+    assert_true(row.cfa.reg >= DWARF_REGISTERS);
     row = row_here(PROGRAM("\x0d\x87\x02"));
-    assert_true(row.cfa.reg >= REG_COUNT);
+    assert_true(row.cfa.reg >= DWARF_REGISTERS);
     row = row_here(PROGRAM("\x09\x03\x83\x80\x80\x80\x10")); /* 2^32 + 3 is not 3 */
-    is_column(row.column[3], COLUMN_IN_REGISTER, REG_COUNT);
+    is_column(row.column[3], COLUMN_IN_REGISTER, DWARF_REGISTERS);
 }
 
 /* ---- instructions: registers ----------------------------------------------------------------- */
@@ -134,10 +134,10 @@ static void test_registers(void **state)
     };
     for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
         struct row row = row_here((const uint8_t *)each[i].program, each[i].bytes);
-        is_column(row.column[REG_RBX], each[i].kind, each[i].offset);
-        is_cfa(&row, REG_RSP, 8);
-        for (unsigned k = 0; k < REG_RA; k++)
-            assert_true(k == REG_RBX || row.column[k].kind == COLUMN_SAME);
+        is_column(row.column[DWARF_RBX], each[i].kind, each[i].offset);
+        is_cfa(&row, DWARF_SP, 8);
+        for (unsigned k = 0; k < DWARF_RETURN; k++)
+            assert_true(k == DWARF_RBX || row.column[k].kind == COLUMN_SAME);
     }
 }
 
@@ -201,7 +201,7 @@ static void test_remember(void **state)
         }
         for (unsigned back = 0; back <= depth; back++) {
             assert_true(row_at(program, n, 0, &row));
-            is_cfa(&row, REG_RSP, back == depth ? 8 : 16 * (depth - back));
+            is_cfa(&row, DWARF_SP, back == depth ? 8 : 16 * (depth - back));
             is_column(row.column[3], back == depth ? COLUMN_SAME : COLUMN_AT_CFA,
                       back == depth ? 0 : -8 * (int64_t)(depth - back + 1));
             program[n++] = 0x0b;
@@ -269,11 +269,11 @@ static void test_large_numbers(void **state)
     row = row_here(PROGRAM("\x2f\x03\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"));
     is_column(row.column[3], COLUMN_AT_CFA, 0);
     row = row_here(PROGRAM("\x0e\x90\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\0"));
-    is_cfa(&row, REG_RSP, 16);
+    is_cfa(&row, DWARF_SP, 16);
     row = row_here(PROGRAM("\x12\x07\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"));
-    is_cfa(&row, REG_RSP, 8);
+    is_cfa(&row, DWARF_SP, 8);
     row = row_here(PROGRAM("\x13\x80\x80\x80\x80\x80\x80\x80\x80\x80\x7f"));
-    is_cfa(&row, REG_RSP, 0);
+    is_cfa(&row, DWARF_SP, 0);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static bool usual_row(const struct cie_shape *cie, struct cfi *out)
     uintptr_t pc = frames_code(&frames) + 50;
     if (!cfi_find(&o, pc, out) || !cfi_row(out, pc, &row))
         return false;
-    is_cfa(&row, REG_RSP, 16);
+    is_cfa(&row, DWARF_SP, 16);
     assert_true(out->start == frames_code(&frames) && out->bytes == 100);
     return true;
 }

@@ -19,11 +19,11 @@ static uint64_t memory[512];
 static struct regs registers(void)
 {
     struct regs r = {.known = 0};
-    for (unsigned i = 0; i < REG_COUNT; i++)
+    for (unsigned i = 0; i < DWARF_REGISTERS; i++)
         if (i != 12) /* one register is unknown */
             regs_set(&r, i, 1000 + i);
-    regs_set(&r, REG_RSP, (uintptr_t)&memory[SP_WORD]);
-    regs_set(&r, REG_RBP, (uintptr_t)&memory[SP_WORD + 8]);
+    regs_set(&r, DWARF_SP, (uintptr_t)&memory[SP_WORD]);
+    regs_set(&r, DWARF_FP, (uintptr_t)&memory[SP_WORD + 8]);
     return r;
 }
 
@@ -85,9 +85,9 @@ static void test_registers(void **state)
     (void)state;
     for (unsigned i = 0; i < 32; i++) {
         char code[] = {(char)(0x70 + i), 5};
-        if (i == 12 || i >= REG_COUNT)
+        if (i == 12 || i >= DWARF_REGISTERS)
             is_refused(code, 2);
-        else if (i != REG_RSP && i != REG_RBP)
+        else if (i != DWARF_SP && i != DWARF_FP)
             is_value(code, 2, 1005 + i);
     }
     IS("\x73\x7d", 1000); /* rbx - 3 */
@@ -171,7 +171,7 @@ static void test_plt(void **state)
     struct column c = {.expression = code, .bytes = sizeof code, .kind = COLUMN_IS_EXPRESSION};
     uintptr_t out, sp = (uintptr_t)&memory[SP_WORD];
     for (unsigned i = 0; i < 16; i++) {
-        regs_set(&r, REG_RA, 0x400000 + i);
+        regs_set(&r, DWARF_RETURN, 0x400000 + i);
         assert_true(expression_value(&c, &r, 0, (uintptr_t)(memory + 512), &out));
         assert_true(out == sp + 8 + (i >= 11 ? 8 : 0));
     }

@@ -1,14 +1,14 @@
 /*
- * machine.h - a simulated machine with a PMU, in place of the kernel.  Counts, and the times for
+ * made_machine.h - a simulated machine with a PMU, in place of the kernel.  Counts, and the times for
  * which groups had their counters, are set by the test.
  *
  * A test that includes it is linked with
  *     -Wl,--wrap=os_perf_open,--wrap=os_perf_control,--wrap=os_perf_notify,--wrap=os_perf_id
  *     -Wl,--wrap=os_perf_read,--wrap=os_perf_close,--wrap=os_perf_paranoid
- *     -Wl,--wrap=os_processor_counters,--wrap=os_processor_name
+ *     -Wl,--wrap=processor_counters,--wrap=os_processor_name
  */
-#ifndef MACHINE_H
-#define MACHINE_H
+#ifndef MADE_MACHINE_H
+#define MADE_MACHINE_H
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -157,8 +157,8 @@ bool __wrap_os_perf_paranoid(int64_t *level)
     return machine.paranoid != INT64_MIN;
 }
 
-uint32_t __wrap_os_processor_counters(void);
-uint32_t __wrap_os_processor_counters(void)
+uint32_t __wrap_processor_counters(void);
+uint32_t __wrap_processor_counters(void)
 {
     return 4;
 }
