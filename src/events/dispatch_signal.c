@@ -61,7 +61,7 @@ static void end_by(int signal)
  */
 static void mask_as_theirs(uint64_t more, const void *context)
 {
-    uint64_t before, cancel = 1ull << (OS_SIGNAL_CANCEL - 1);
+    uint64_t before, cancel = 1ull << (LIBC_SIGNAL_CANCEL - 1);
     memcpy(&before, &((const ucontext_t *)context)->uc_sigmask,
            sizeof before); /* 8 bytes, as in the kernel */
     os_block_more(more);

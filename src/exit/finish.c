@@ -10,8 +10,6 @@
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
-#define END_BYTES 64u /* size of libc's exit and quick_exit, which only call another function */
-
 /* The function by which the program ended.  Only frames further out are live. */
 static struct range end_function(enum image_end how)
 {
@@ -20,7 +18,7 @@ static struct range end_function(enum image_end how)
         return loader_find((uintptr_t)&finish_image, &o) ? (struct range){o.start, o.end}
                                                          : (struct range){0, 0};
     uintptr_t at = (uintptr_t)dlsym(RTLD_NEXT, how == END_QUICK_EXIT ? "quick_exit" : "exit");
-    return (struct range){at, at + END_BYTES};
+    return (struct range){at, at + LIBC_EXIT_BYTES};
 }
 
 #define NO_IMAGE UINT32_MAX

@@ -125,15 +125,16 @@ static int between(void *unused)
 /* Allocate the thread-local variables that the scanner uses: ours, and errno. */
 static bool make_storage(void)
 {
-    uintptr_t own = (uintptr_t)__builtin_thread_pointer();
-    uint64_t below = align_up(own - (uintptr_t)&self + BELOW_BYTES, PAGE_BYTES);
+    uint64_t below, above;
     if (watch.control_block)
         return true;
-    void *at = os_map(below + ABOVE_BYTES);
+    libc_storage((uintptr_t)&self, &below, &above);
+    below = align_up(below + BELOW_BYTES, PAGE_BYTES);
+    void *at = os_map(below + above + ABOVE_BYTES);
     if (os_failed(at))
         return false;
-    uintptr_t *block = (uintptr_t *)(watch.control_block = (uintptr_t)at + below);
-    block[0] = block[2] = watch.control_block; /* self pointers, required by the ABI and libc */
+    watch.control_block = (uintptr_t)at + below;
+    libc_storage_prepare(watch.control_block);
     return true;
 }
 

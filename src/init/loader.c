@@ -1,8 +1,8 @@
 /*
  * loader.c - lookups of loaded objects, without the dynamic loader's lock and without memory.
  *
- * libc's _dl_find_object returns the object around an address, at any time and in any context. Even
- * a weak reference to it would require glibc 2.35, and dlsym may allocate. So the symbol is looked
+ * libc's _dl_find_object (src/libc) returns the object around an address, at any time and in any
+ * context. Even a weak reference to it would require glibc 2.35, and dlsym may allocate. So the symbol is looked
  * up in memory at the first allocation, as a debugger does. Without it only objects that are loaded
  * when our constructor runs are known.
  *
@@ -24,11 +24,9 @@
 
 struct loader_range loader_range;
 
-typedef int find_object_fn(void *pc, struct dl_find_object *out);
-
 static struct {
-    find_object_fn *find;
-    /* Extent of the whole program: _dl_find_object returns one segment if there are gaps. */
+    void *find; /* libc's function, or NULL */
+    /* Extent of the whole program: libc's function returns one segment if there are gaps. */
     struct object program;
     const ElfW(Dyn) * dynamic;         /* the program's */
     struct object object[OBJECTS_MAX]; /* used if there is no such function */
@@ -149,10 +147,10 @@ void loader_start(void)
     for (const struct link_map *m = debug->r_map; m && !f; m = m->l_next) {
         struct symbols s = {.base = m->l_addr};
         if (m->l_ld && read_dynamic(m->l_ld, &s))
-            f = find_symbol(&s, "_dl_find_object");
+            f = find_symbol(&s, LIBC_FINDER);
     }
     if (f && os_has(OS_FIND_OBJECT))
-        memcpy(&loader.find, &f, sizeof f);
+        loader.find = (void *)f;
 }
 
 const void *loader_dynamic(uintptr_t *bias)
@@ -180,10 +178,8 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 
 void loader_constructed(void)
 {
-    if (!loader.find && os_has(OS_FIND_OBJECT)) { /* a program without DT_DEBUG */
-        void *f = dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
-        memcpy(&loader.find, &f, sizeof f);
-    }
+    if (!loader.find && os_has(OS_FIND_OBJECT)) /* a program without DT_DEBUG */
+        loader.find = libc_finder();
     if (loader.find)
         return;
     os_mark_missing(OS_FIND_OBJECT);
@@ -204,18 +200,11 @@ static bool find_noted(uintptr_t pc, struct object *out)
 
 bool loader_find(uintptr_t pc, struct object *out)
 {
-    struct dl_find_object found;
     if (!loader.find)
         return find_noted(pc, out);
-    if (loader.find((void *)pc, &found) != 0)
+    if (!libc_find_object(loader.find, pc, out))
         return false;
-    const struct link_map *map = found.dlfo_link_map;
-    *out = (struct object){.start = (uintptr_t)found.dlfo_map_start,
-                           .end = (uintptr_t)found.dlfo_map_end,
-                           .bias = map->l_addr,
-                           .index = found.dlfo_eh_frame,
-                           .path = map->l_name,
-                           .handle = map};
+    const struct link_map *map = out->handle;
     if (map->l_ld == loader.dynamic) {
         out->start = loader.program.start;
         out->end = loader.program.end;

@@ -91,11 +91,6 @@ void live_determine(struct stopped_world *w);
 /* The lowest live address of the stack that contains the thread's stack pointer. */
 uintptr_t live_stack(const struct stopped_thread *t);
 
-/* ---- thread control blocks ------------------------------------------------------------------- */
-
-#define CONTROL_BYTES \
-    4096u /* libc's data of a thread, from its control block upwards: always live */
-
 /* ---- keys.c: slots of deleted pthread keys --------------------------------------------------- */
 
 struct muted {

@@ -24,7 +24,6 @@
 #include <errno.h>
 
 #define OUTER (PRESERVED_REGISTERS | REGISTER(DWARF_SP) | REGISTER(DWARF_PC)) /* of the unwinder */
-#define WRAPPER_BYTES 64u /* maximum frame size of a wrapper */
 
 /*
  * Is its pc at a system call in libc's code, or after one that was interrupted?  *call: address of
@@ -94,7 +93,7 @@ static bool is_blocking(const uint8_t *call, uint32_t *arguments)
 static void skip_wrapper(struct stopped_thread *t)
 {
     struct caller *c = &t->caller, outer;
-    if (!unwind_out(c, c->value[DWARF_SP] + WRAPPER_BYTES, &outer))
+    if (!unwind_out(c, c->value[DWARF_SP] + LIBC_WRAPPER_BYTES, &outer))
         return;
     for (uint32_t i = 0; i < DWARF_REGISTERS; i++)
         if (OUTER >> i & 1)

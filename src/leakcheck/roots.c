@@ -188,7 +188,7 @@ static void add_guarded(struct search *s, const struct mapping *m)
     const struct stopped_thread *t = lowest(s->w, m->start, m->end);
     uintptr_t known = lowest_known(m->start, m->end, &ended), from = m->start;
     if (t && (!known || t->control_block <= known)) {
-        uintptr_t end = align_up(t->control_block + CONTROL_BYTES, PAGE_BYTES);
+        uintptr_t end = align_up(t->control_block + LIBC_CONTROL_BYTES, PAGE_BYTES);
         end = end < m->end ? end : m->end;
         bool is_main =
             t->tid == os_pid(); /* its stack is elsewhere: this is its thread-local storage */

@@ -84,7 +84,7 @@ static void on_signal(int signal, void *information, void *context)
     }
     uint32_t round = atomic_load(&stop.resume);
     unwind_interrupted(context, &t->caller);
-    t->control_block = (uintptr_t)__builtin_thread_pointer();
+    t->control_block = libc_control_block();
     atomic_store_explicit(&t->answered, 1, memory_order_release); /* pairs with is_answered */
     atomic_fetch_add(&stop.answered, 1);
     os_wake(&stop.answered, false);
@@ -131,7 +131,7 @@ static int list_threads(struct stopped_world *w, const struct caller *caller)
     w->thread[0] = (struct stopped_thread){.tid = f.own,
                                            .number = self ? self->number : 0,
                                            .answered = 1,
-                                           .control_block = (uintptr_t)__builtin_thread_pointer(),
+                                           .control_block = libc_control_block(),
                                            .caller = *caller};
     w->count = 1;
     return os_each_thread(add_one, &f);
@@ -158,7 +158,7 @@ static uint64_t wait_limit_ns(struct stopped_world *w)
             continue;
         enum os_thread_state state = os_thread_state(t->tid);
         t->over = state == OS_THREAD_OVER;
-        bool blocks = os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+        bool blocks = os_thread_blocks(t->tid, LIBC_SIGNAL_SETXID);
         uint64_t its = t->over                   ? 0
                        : state == OS_THREAD_RUNS ? (blocks ? WAIT_LIMIT_NS : CERTAIN_NS)
                                                  : (blocks ? UNRESPONSIVE_NS : WAIT_LIMIT_NS);
@@ -193,7 +193,7 @@ static void sum_not_stopped(struct stopped_world *w)
             continue;
         if (!t->waits) {
             t->caller.value[DWARF_SP] = os_thread_waits(t->tid, &at) ? at.sp : 0;
-            w->unresponsive += os_thread_blocks(t->tid, OS_SIGNAL_SETXID);
+            w->unresponsive += os_thread_blocks(t->tid, LIBC_SIGNAL_SETXID);
         }
         w->waiting += t->waits;
         w->not_stopped++;
@@ -231,7 +231,7 @@ static void stop_one(struct stopped_thread *t, enum stop how)
 {
     if (how == STOP_RUNNING && is_left_alone(t))
         return;
-    t->over = os_signal_thread(t->tid, OS_SIGNAL_SETXID, t) == -ESRCH;
+    t->over = os_signal_thread(t->tid, LIBC_SIGNAL_SETXID, t) == -ESRCH;
 }
 
 int world_stop(struct stopped_world *w, const struct caller *caller, enum stop how)
@@ -244,8 +244,8 @@ int world_stop(struct stopped_world *w, const struct caller *caller, enum stop h
     atomic_store(&stop.ends, how == STOP_FOR_END);
     stop.first = w->thread;
     stop.end = w->thread + w->count;
-    if (!stop.taken &&
-        (err = os_take_signal(OS_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK, &stop.before)))
+    if (!stop.taken && (err = os_take_signal(LIBC_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK,
+                                             &stop.before)))
         return err;
     stop.taken = true;
     for (uint32_t i = 1; i < w->count; i++)
@@ -304,7 +304,7 @@ void world_resume(struct stopped_world *w)
 {
     bool all_answered = w->not_stopped == w->waiting; /* else a handler may still read the list */
     if (stop.taken && all_answered) {
-        os_restore_action(OS_SIGNAL_SETXID, &stop.before);
+        os_restore_action(LIBC_SIGNAL_SETXID, &stop.before);
         stop.taken = false;
     }
     stop.first = stop.end = NULL;

@@ -41,7 +41,7 @@ static void describe_control_block(const struct stopped_thread *t, const struct 
 {
     uint64_t block = t->control_block;
     bool is_nearer = !g->control_block || block < g->control_block;
-    if (!is_in(root, block) || g->at >= block + CONTROL_BYTES || !is_nearer)
+    if (!is_in(root, block) || g->at >= block + LIBC_CONTROL_BYTES || !is_nearer)
         return;
     g->control_block = block;
     g->on_thread = t->number;

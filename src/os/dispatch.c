@@ -89,7 +89,7 @@ uint64_t os_dispatch_missed(void)
 }
 
 static struct os_action ours = {.flags = SA_SIGINFO | SIGNAL_RESTORER | SA_NODEFER | SA_RESTART,
-                                .mask = 1ull << (OS_SIGNAL_CANCEL - 1)};
+                                .mask = 1ull << (LIBC_SIGNAL_CANCEL - 1)};
 
 void os_dispatch_on_stack(void)
 {

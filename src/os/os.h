@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "libc.h"
 
 /* ---- features: what a kernel or libc may lack ------------------------------------------------ */
 
@@ -382,8 +383,6 @@ struct os_action {
     uint64_t handler, flags, restorer, mask; /* as in the kernel's struct sigaction */
 };
 
-#define OS_SIGNAL_SETXID 33 /* reserved by libc, which never blocks it */
-
 int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before);
 void os_restore_action(int signal, const struct os_action *before);
 int os_action_of(int signal, struct os_action *now);
@@ -419,8 +418,6 @@ int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes,
                       struct os_action *before);
 int os_dispatch_arm(void); /* arm the calling thread, too */
 void os_dispatch_disarm(void);
-#define OS_SIGNAL_CANCEL \
-    32 /* libc's, for cancellation; masked, because it would leave an event incomplete */
 void os_dispatch_on_stack(
     void); /* from now on the SIGSYS handler runs on the thread's alternate stack, if it has one */
 uint64_t os_dispatch_missed(void); /* threads that could not be armed at their start */

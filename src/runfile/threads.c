@@ -70,8 +70,7 @@ uint32_t threads_next_number(void)
  */
 static uintptr_t control_block(void)
 {
-    uintptr_t at;
-    __asm__("movq %%fs:0, %0" : "=r"(at));
+    uintptr_t at = libc_control_block();
     return at > (uintptr_t)__builtin_frame_address(0) ? at : 0;
 }
 

@@ -88,39 +88,6 @@ void region_of(uintptr_t at, struct error_record *e)
 
 /* ---- libc's own blocks ----------------------------------------------------------------------- */
 
-/*
- * A chunk of glibc's malloc begins two words before the block; its second word is its size with
- * three flags. The caller has found the mapping around it.
- */
-#define CHUNK_BYTES 16u
-#define CHUNK_MAPPED 2u /* IS_MMAPPED: it has pages of its own */
-#define CHUNK_ARENA 4u  /* NON_MAIN_ARENA: of another arena than main's */
-#define CHUNK_FLAGS 7u
-#define CHUNK_BYTES_MIN 32u
-#define ARENA_ALIGN (64ull << 20)
-#define ARENA_HEAD_BYTES 32u
-
-static bool is_chunk(uintptr_t at, const struct mapping *m)
-{
-    if (at % CHUNK_BYTES || at - m->start < CHUNK_BYTES)
-        return false;
-    uintptr_t chunk = at - CHUNK_BYTES;
-    uint64_t word = *(const uint64_t *)(chunk + 8), bytes = word & ~(uint64_t)CHUNK_FLAGS;
-    if (bytes < CHUNK_BYTES_MIN || bytes % CHUNK_BYTES || bytes > m->end - chunk)
-        return false;
-    if (word & CHUNK_MAPPED) {
-        uint64_t before = *(const uint64_t *)chunk;
-        return before <= chunk - m->start && (chunk - before) % PAGE_BYTES == 0 &&
-               (before + bytes) % PAGE_BYTES == 0;
-    }
-    if (word & CHUNK_ARENA) { /* its arena's heap_info is at the start of an aligned region */
-        uintptr_t head = at & ~(uintptr_t)(ARENA_ALIGN - 1);
-        return head == m->start && *(const uintptr_t *)head % CHUNK_BYTES == 0 &&
-               *(const uintptr_t *)head != 0;
-    }
-    return text_equal(m->path, "[heap]");
-}
-
 bool region_is_libcs(const void *p)
 {
     static struct {
@@ -139,5 +106,5 @@ bool region_is_libcs(const void *p)
         atomic_store_explicit(&brk.end, m.end, memory_order_relaxed);
         atomic_store_explicit(&brk.start, m.start, memory_order_relaxed);
     }
-    return is_chunk(at, &m);
+    return libc_is_chunk(at, m.start, m.end, text_equal(m.path, "[heap]"));
 }

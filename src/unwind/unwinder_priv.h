@@ -162,7 +162,7 @@ void stacks_start(void);
 /* The end of the stack that contains sp.  If unknown (*known = false): sp plus a limit. */
 ALWAYS_INLINE uintptr_t stack_high(uintptr_t sp, bool *known)
 {
-    uintptr_t control = (uintptr_t)__builtin_thread_pointer();
+    uintptr_t control = libc_control_block();
     *known = true;
     if (stacks.main_high - sp < stacks.bytes)
         return stacks.main_high;

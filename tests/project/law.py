@@ -25,10 +25,11 @@ BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 # those of another must provide.
 MACHINE = "shadow/arch/" + platform.machine()
 ARCH = "src/arch/" + platform.machine()
+LIBC = "src/libc/glibc"
 SHADOW = ["shadow", "shadow/ranges", "shadow/leakscan"]
 HEAP = ["src/heap", "src/runfile", "src/fork"]
 CORE = ["src/track", "src/maps", "src/sync", "src/init"]
-FLOORS = [ARCH, "src/base", "src/os"] + HEAP + ["src/unwind"] + CORE
+FLOORS = [ARCH, "src/base", LIBC, "src/os"] + HEAP + ["src/unwind"] + CORE
 REPORT = {"report/base": ["shadow", "report"]}
 REPORT["report/variables"] = REPORT["report/file"] = REPORT["report/base"] + ["report/base"]
 REPORT["report/model"] = REPORT["report/file"] + ["report/file"]
@@ -50,9 +51,10 @@ SEES = {
     "shadow/leakscan": ["shadow"],
     ARCH: [],
     "src/base": ["shadow"] + FLOORS[:1],
-    "src/os": ["shadow"] + FLOORS[:2],
-    **{room: ["shadow"] + FLOORS[:3] + beside(room, HEAP) for room in HEAP},
-    "src/unwind": ["shadow"] + FLOORS[:3],
+    LIBC: ["shadow"] + FLOORS[:2],
+    "src/os": ["shadow"] + FLOORS[:3],
+    **{room: ["shadow"] + FLOORS[:4] + beside(room, HEAP) for room in HEAP},
+    "src/unwind": ["shadow"] + FLOORS[:4],
     **{room: ["shadow", "shadow/ranges"] + beside(room, FLOORS) for room in CORE},
     "src/intercept": ["shadow", "shadow/ranges"] + FLOORS,
     "src/events": ["shadow", "shadow/ranges"] + FLOORS,
@@ -153,7 +155,7 @@ def check_rooms():
     for top in ("shadow", "src", "report", "tools"):
         for path in (SOURCE / top).rglob("*.[ch]"):
             room = str(path.parent.relative_to(SOURCE))
-            if room not in SEES and not re.fullmatch(r"(shadow|src)/arch/\w+", room):
+            if room not in SEES and not re.fullmatch(r"(shadow|src)/arch/\w+|src/libc/\w+", room):
                 wrong.append(f"{path.relative_to(SOURCE)}: {room} is no room")
 
 
