@@ -286,12 +286,12 @@ int os_truncate(int fd, uint64_t bytes)
 
 int os_unlink(const char *path)
 {
-    return (int)CALL1(SYS_unlink, path);
+    return (int)CALL3(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
 int os_rename(const char *from, const char *to)
 {
-    return (int)CALL2(SYS_rename, from, to);
+    return (int)CALL6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0, 0);
 }
 
 long os_read(int fd, void *buffer, size_t bytes)
@@ -316,7 +316,7 @@ long os_write(int fd, const void *buffer, size_t bytes)
 
 long os_read_link(const char *path, char *buffer, size_t bytes)
 {
-    return CALL3(SYS_readlink, path, buffer, bytes);
+    return CALL4(SYS_readlinkat, AT_FDCWD, path, buffer, bytes);
 }
 
 uint64_t os_limit(int resource)
