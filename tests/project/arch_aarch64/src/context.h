@@ -1,0 +1,77 @@
+/*
+ * context.h - the registers in the ucontext that a signal handler gets: AArch64.
+ */
+#ifndef CONTEXT_H
+#define CONTEXT_H
+
+#include <stdint.h>
+#include <ucontext.h>
+
+#define CONTEXT_KERNEL_BYTES 4560u
+
+static inline mcontext_t *context_registers(void *context)
+{
+    return &((ucontext_t *)context)->uc_mcontext;
+}
+
+static inline const mcontext_t *context_saved(const void *context)
+{
+    return &((const ucontext_t *)context)->uc_mcontext;
+}
+
+static inline uintptr_t context_pc(const void *context)
+{
+    return context_saved(context)->pc;
+}
+
+static inline void context_set_pc(void *context, uintptr_t pc)
+{
+    context_registers(context)->pc = pc;
+}
+
+static inline uintptr_t context_sp(const void *context)
+{
+    return context_saved(context)->sp;
+}
+
+static inline void context_set_sp(void *context, uintptr_t sp)
+{
+    context_registers(context)->sp = sp;
+}
+
+static inline uintptr_t context_fp(const void *context)
+{
+    return context_saved(context)->regs[29];
+}
+
+static inline long context_call_number(const void *context)
+{
+    return (long)context_saved(context)->regs[8];
+}
+
+static inline long context_result(const void *context)
+{
+    return (long)context_saved(context)->regs[0];
+}
+
+static inline void context_set_result(void *context, long result)
+{
+    context_registers(context)->regs[0] = (uint64_t)result;
+}
+
+static inline long context_argument(const void *context, unsigned argument)
+{
+    return (long)context_saved(context)->regs[argument];
+}
+
+static inline void context_set_argument(void *context, unsigned argument, long value)
+{
+    context_registers(context)->regs[argument] = (uint64_t)value;
+}
+
+static inline uintptr_t context_register(const void *context, unsigned number)
+{
+    return number < 31 ? context_saved(context)->regs[number] : context_sp(context);
+}
+
+#endif
