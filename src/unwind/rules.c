@@ -25,7 +25,8 @@
 #define DROPPED (1ull << 63)
 #define LONG_PROGRAM 512 /* bytes of CFI instructions */
 static_assert(RULES_MAX <= INDEX_NUMBERS, "numbers fit");
-static_assert(ADDRESSES_END <= DEPOT_PC_EXACT, "depot nodes have a bit above every address");
+static_assert(((ADDRESSES_END - 1) & DEPOT_PC_EXACT) == 0,
+              "depot nodes have a bit above every address");
 
 static struct rule nothing[1] = {{.key = DROPPED}};
 struct rule *rules = nothing; /* rules[0] matches no key: the target of unset hints */
