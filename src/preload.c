@@ -35,8 +35,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     nonlocal_exit_start(discard_frames);
     events_constructed();
     counters_constructed();
-    if (wants_leaks_at_end())
-        fatal_start(&fatal_hooks);
+    fatal_start(&fatal_hooks);
     post_mortem_start();
     fork_when_begun(post_mortem_start);
     lifecycle_constructed();

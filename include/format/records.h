@@ -193,6 +193,15 @@ enum error_entry {
     ENTRY_COUNT
 };
 
+/* How the instruction of a crash accessed memory. */
+enum crash_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE, ACCESS_COUNT };
+
+#define CRASH_HAS_ADDRESS 1u   /* `address` is valid */
+#define CRASH_IS_MAPPED 2u     /* the page is mapped; the access is not permitted */
+#define CRASH_NON_CANONICAL 4u /* no page can be mapped there; `address` was computed */
+#define CRASH_OF_FILL 8u       /* the address came from the fill of freed memory */
+#define CRASH_OF_STACK 16u     /* just below the end of the stack: stack overflow */
+
 /* Location of a damaged byte (ERROR_WUA). */
 enum error_damage {
     DAMAGE_NONE = 0,
@@ -260,7 +269,15 @@ struct error_record {
     uint64_t
         align; /* bal, mis: the alignment passed, 0 = none; minor version 7, as the fields below */
     uint64_t block_align; /* requested alignment of the block, 0 = none or unknown */
-    uint64_t reserved[7];
+    /* crash: minor version 8, as the fields below; `address` is the accessed address */
+    uint64_t pc;           /* of the interrupted instruction */
+    uint32_t signal;       /* 0: no crash */
+    int32_t signal_code;   /* si_code */
+    uint32_t access;       /* enum crash_access */
+    uint32_t access_bytes; /* 0 = unknown */
+    uint32_t crash_flags;  /* CRASH_* */
+    uint32_t sender;       /* si_pid, if a process sent the signal; else 0 */
+    uint64_t reserved[3];
 };
 
 /* ---- leaks ----------------------------------------------------------------------------------- */

@@ -442,13 +442,18 @@ static void format_bum(struct wording *w)
     fputs(" (warning)", w->out);
 }
 
+static void word_crash(struct wording *w)
+{
+    format_crash(w->r, w->e, w->deterministic, w->out);
+}
+
 char *error_sentence(struct report *r, const struct error *e, bool deterministic)
 {
     static void (*const formatters[])(struct wording * w) = {
-        [ERROR_BAF] = format_baf,         [ERROR_DUF] = format_duf, [ERROR_MAF] = format_maf,
-        [ERROR_MIS] = format_mis,         [ERROR_WUA] = format_wua, [ERROR_OOM] = format_oom,
-        [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum, [ERROR_RZE] = format_rze,
-        [ERROR_BAL] = format_bal,
+        [ERROR_BAF] = format_baf,         [ERROR_DUF] = format_duf,   [ERROR_MAF] = format_maf,
+        [ERROR_MIS] = format_mis,         [ERROR_WUA] = format_wua,   [ERROR_OOM] = format_oom,
+        [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum,   [ERROR_RZE] = format_rze,
+        [ERROR_BAL] = format_bal,         [ERROR_CRASH] = word_crash,
     };
     static_assert(countof(formatters) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;
@@ -494,6 +499,8 @@ static const char *call_label(const struct error *e)
 {
     if (e->kind == ERROR_WUA)
         return "found at";
+    if (e->kind == ERROR_CRASH)
+        return "crashed";
     if (is_query(e))
         return "queried";
     if (e->kind == ERROR_DUF && !is_realloc(e))

@@ -72,6 +72,11 @@ struct record {
 struct record *records_make(struct report *r, uint32_t named, uint32_t *count);
 void records_free(struct record *records, uint32_t count);
 
+/* ---- crash_sentences.c ----------------------------------------------------------------------- */
+
+/* Print the sentence about a crash, for error_sentence. */
+void format_crash(struct report *r, const struct error *e, bool deterministic, FILE *out);
+
 /* ---- error_sentences.c ----------------------------------------------------------------------- */
 
 /*

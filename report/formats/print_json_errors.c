@@ -1,7 +1,9 @@
 /*
  * print_json_errors.c - errors in the JSON report.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "print_json_priv.h"
 #include "variables.h"
@@ -150,6 +152,35 @@ static void damage_object(struct json *j, const struct error *e)
     close_object(j);
 }
 
+static void crash_object(struct json *j, const struct error *e)
+{
+    static const char *const accesses[ACCESS_COUNT] = {NULL, "read", "write", "execute"};
+    const struct crash *c = &e->crash;
+    char name[16];
+
+    if (e->kind != ERROR_CRASH)
+        return;
+    open_object(j, "crash");
+    snprintf(name, sizeof name, "SIG%s",
+             sigabbrev_np((int)c->signal) ? sigabbrev_np((int)c->signal) : "?");
+    put_text(j, "signal", name);
+    if (c->code > 0)
+        put_number(j, "code", (uint64_t)c->code);
+    put_flag(j, "sent", c->code <= 0);
+    put_hex(j, "pc", c->pc);
+    if (c->access < ACCESS_COUNT && accesses[c->access])
+        put_text(j, "access", accesses[c->access]);
+    if (c->access_bytes > 0)
+        put_number(j, "access_bytes", c->access_bytes);
+    if (c->sender != 0)
+        put_number(j, "sender", c->sender);
+    put_flag(j, "mapped", c->flags & CRASH_IS_MAPPED);
+    put_flag(j, "canonical", !(c->flags & CRASH_NON_CANONICAL));
+    put_flag(j, "of_freed_fill", c->flags & CRASH_OF_FILL);
+    put_flag(j, "stack_overflow", c->flags & CRASH_OF_STACK);
+    close_object(j);
+}
+
 static void stack_put(struct json *j, const char *name, uint32_t site)
 {
     if (site != NO_SITE)
@@ -182,6 +213,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     near_object(j, r, e);
     region_object(j, r, e);
     damage_object(j, e);
+    crash_object(j, e);
     json_disposition(j, &e->disposition);
     close_object(j);
     free(sentence);

@@ -30,6 +30,17 @@ static inline bool is_hidden(const struct disposition *disposition)
 }
 
 /* One error site: errors of one kind in all processes that had it. Made from error_records. */
+/* Of a crash; see error_record. */
+struct crash {
+    uint64_t pc;
+    uint32_t signal;
+    int32_t code;
+    uint32_t access; /* enum crash_access */
+    uint32_t access_bytes;
+    uint32_t flags; /* CRASH_* */
+    uint32_t sender;
+};
+
 struct error {
     char id[ID_BYTES];
     uint32_t kind; /* enum error_kind */
@@ -54,6 +65,7 @@ struct error {
     struct region region;
     uint32_t found_bytes;
     uint8_t found[ERROR_BYTES_FOUND];
+    struct crash crash;
     struct image_numbers images;
     struct disposition disposition;
 };

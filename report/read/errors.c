@@ -56,6 +56,8 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .block_thread = thread_of_number(r, image, e->block_thread),
         .region = region_of(r, image, e),
         .found_bytes = e->found_bytes,
+        .crash = {e->pc, e->signal, e->signal_code, e->access, e->access_bytes, e->crash_flags,
+                  e->sender},
     };
 
     memcpy(error.found, e->found, sizeof error.found);
@@ -93,10 +95,13 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
     }
 }
 
+/* Crashes first, then by time. */
 static int by_time(const void *a_, const void *b_)
 {
     const struct error *a = a_, *b = b_;
 
+    if ((a->kind == ERROR_CRASH) != (b->kind == ERROR_CRASH))
+        return a->kind == ERROR_CRASH ? -1 : 1;
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
     return a->stack < b->stack ? -1 : a->stack > b->stack; /* the same order in every run */

@@ -35,7 +35,7 @@ static void facts_put(const struct report *r, const struct error *e, const struc
     const char *comma = "";
 
     fprintf(page->out, "\n%*s", STACK_INDENT, "");
-    if (e->address != 0 && !page->how->deterministic) {
+    if (e->address != 0 && e->kind != ERROR_CRASH && !page->how->deterministic) {
         fprintf(page->out, "0x%llx", (unsigned long long)e->address);
         format_found(e, page->out);
         comma = ", ";

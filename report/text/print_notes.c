@@ -303,13 +303,23 @@ static void note_ends(const struct report *r, const struct image *main, struct n
                  process_set_text(&running, notes->deterministic).text);
 }
 
+/* Is its crash an error of the report?  Not if the signal interrupted the runtime. */
+static bool is_crash_listed(const struct report *r, const struct image *image)
+{
+    for (uint32_t i = 0; i < r->error_count; i++)
+        for (uint32_t k = 0; r->errors[i].kind == ERROR_CRASH && k < r->errors[i].images.count; k++)
+            if (r->errors[i].images.at[k] == image->number)
+                return true;
+    return false;
+}
+
 /* A use-after-free often has no other symptom. */
 static void note_crashes(const struct report *r, struct notes *notes)
 {
     struct process_set f = {0};
 
     for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->flags & IMAGE_FAULT_OF_FREED)
+        if (image->flags & IMAGE_FAULT_OF_FREED && !is_crash_listed(r, image))
             process_set_add(&f, image);
     if (f.count > 0)
         note_add(notes, false,

@@ -7,6 +7,11 @@
 #include "finish.h"
 #include "leakcheck.h"
 
+/* ---- crash.c --------------------------------------------------------------------------------- */
+
+/* Record the signal as an error if it is a crash.  Outside of sections; see crash.c. */
+void crash_record(const struct fatal_signal *s);
+
 /* ---- post_mortem.c --------------------------------------------------------------------------- */
 
 /* The image ends in an orderly way: dismiss the post-mortem scanner. */

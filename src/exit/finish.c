@@ -143,11 +143,12 @@ static bool end_begin(const struct caller *caller, struct os_signals *signals)
     return is_ours;
 }
 
-void finish_killed(const void *context)
+void finish_killed(const struct fatal_signal *s)
 {
     struct caller caller;
     struct os_signals signals;
-    unwind_interrupted(context, &caller);
+    crash_record(s);
+    unwind_interrupted(s->context, &caller);
     finish_begin();
     if (is_holder())
         finish_exec_failed();

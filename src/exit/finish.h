@@ -30,10 +30,9 @@ void finish_nonlocal_exit(const struct jump *j);
 void post_mortem_start(void);
 
 /*
- * A signal is about to end the program: find errors and leaks, once.  `context`: the interrupted
- * ucontext.
+ * A signal is about to end the program: record a crash, find errors and leaks, once.
  */
-void finish_killed(const void *context);
+void finish_killed(const struct fatal_signal *s);
 /* The run file was truncated: print that, and do nothing else. */
 void finish_file_cut(void);
 

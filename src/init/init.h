@@ -161,8 +161,15 @@ void loader_frees(const void *p);
 
 /* ---- fatal.c: signals that end the process by default ---------------------------------------- */
 
+struct fatal_signal {
+    int signal;
+    const void *info;       /* siginfo_t */
+    const void *context;    /* ucontext_t: what the signal interrupted */
+    const struct entry *at; /* of the handler's frame, whose caller is the signal frame */
+};
+
 struct fatal_hooks {
-    void (*killed)(const void *context); /* a signal came; the ucontext that it interrupted */
+    void (*killed)(const struct fatal_signal *s);
     void (*cut)(void);                   /* a SIGBUS of ours came: the run file was truncated */
 };
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */

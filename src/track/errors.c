@@ -25,6 +25,7 @@ static struct {
     uint32_t count;
     uint16_t index[INDEX_SLOTS]; /* number of the record + 1, by hash of its key; 0: free */
     _Atomic uint64_t no_memory;  /* failed allocations */
+    _Atomic bool aborts;         /* --on-error=abort: the abort is no crash */
 } errors = {.lock = LOCK_INIT(RANK_ERRORS)};
 
 static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX,
@@ -323,6 +324,30 @@ static void note_damage(const struct error_call *call, const struct damage *d)
     record(call, &e);
 }
 
+/* ---- crashes --------------------------------------------------------------------------------- */
+
+static void note_crash(const struct error_call *call, const struct crash *c)
+{
+    if (atomic_load(&errors.aborts))
+        return;
+    struct error_record e = draft(call, ERROR_CRASH);
+    const void *at = (const void *)(uintptr_t)c->address;
+    e.address = c->address;
+    e.pc = c->pc;
+    e.signal = (uint32_t)c->signal;
+    e.signal_code = c->code;
+    e.access = c->access;
+    e.access_bytes = c->access_bytes;
+    e.crash_flags = c->flags;
+    e.sender = c->sender;
+    if (c->flags & CRASH_HAS_ADDRESS && !(c->flags & CRASH_NON_CANONICAL)) {
+        struct found f = pool_find(at);
+        if (!describe_found(&e, &f, at, call->write_epoch))
+            region_of(c->address, &e);
+    }
+    record(call, &e);
+}
+
 /* ---- arguments that libraries treat differently ---------------------------------------------- */
 
 static void note_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
@@ -390,7 +415,8 @@ struct noting {
         NOTE_REALLOC_ZERO,
         NOTE_ALIGNMENT,
         NOTE_NO_MEMORY,
-        NOTE_UNMAP
+        NOTE_UNMAP,
+        NOTE_CRASH
     } what;
     const struct error_call *call;
     const void *about; /* the call's pointer, or the damage */
@@ -427,6 +453,9 @@ static void note_on_helper(void *about)
         break;
     case NOTE_NO_MEMORY:
         note_no_memory(n->call, n->a);
+        break;
+    case NOTE_CRASH:
+        note_crash(n->call, n->about);
         break;
     case NOTE_UNMAP:
         note_unmap(n->call, (uintptr_t)n->about, n->a, n->f, n->more);
@@ -480,6 +509,12 @@ void error_damage(const struct error_call *call, const struct damage *d)
     helper_call(note_on_helper, &n);
 }
 
+void error_crash(const struct error_call *call, const struct crash *c)
+{
+    struct noting n = {NOTE_CRASH, call, c, .f = NULL};
+    helper_call(note_on_helper, &n);
+}
+
 void error_no_memory(const struct error_call *call, uint64_t bytes)
 {
     struct noting n = {NOTE_NO_MEMORY, call, NULL, .a = bytes};
@@ -503,6 +538,7 @@ void errors_act(void)
         os_signal_self(SIGSTOP);
         break;
     case ON_ERROR_ABORT:
+        atomic_store(&errors.aborts, true);
         abort();
     case ON_ERROR_DEBUGGER:
         os_signal_self(os_is_traced() ? SIGTRAP : SIGSTOP);

@@ -59,6 +59,14 @@ void error_damage(const struct error_call *call, const struct damage *d);
 /* A live block was passed to realloc with a size of 0. */
 void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f);
 void error_alignment(const struct error_call *call, uint64_t align);
+/* A signal is about to end the program. */
+struct crash {
+    int signal, code;
+    uint64_t pc, address;
+    uint32_t access, access_bytes, flags; /* as in error_record */
+    uint32_t sender;
+};
+void error_crash(const struct error_call *call, const struct crash *c);
 void error_no_memory(const struct error_call *call, uint64_t bytes);
 uint64_t errors_no_memory(void); /* failed allocations of this image */
 /*

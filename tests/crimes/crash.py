@@ -8,7 +8,7 @@ import sys
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/crimes/crash"
-WORDS = "crashed, perhaps by a pointer read from freed memory"
+WORDS = "the address was read from freed memory"
 failed = 0
 
 

@@ -47,6 +47,40 @@ static const struct {
     {"\xe8\x00\x00\x00\x00", 5, {.base = NO, .index = NO}},                              /* call */
 };
 
+/* Sizes of the operands above; 0: not known, or no operand. */
+static const uint8_t sizes[] = {8, 8, 8, 8, 4, 4, 4, 8, 1, 16, 0, 32, 0, 32, 8, 8, 8, 1};
+
+/* Further sizes. */
+static const struct {
+    const char *code;
+    size_t room;
+    uint8_t bytes;
+} sized[] = {
+    {"\x66\x89\x07", 3, 2},             /* mov %ax,(%rdi) */
+    {"\x88\x07", 2, 1},                  /* mov %al,(%rdi) */
+    {"\x0f\xb6\x07", 3, 1},             /* movzbl (%rdi),%eax */
+    {"\x48\x0f\xbf\x07", 4, 2},        /* movswq (%rdi),%rax */
+    {"\x48\x63\x07", 3, 4},             /* movslq (%rdi),%rax */
+    {"\xf3\x0f\x11\x07", 4, 4},        /* movss %xmm0,(%rdi) */
+    {"\xf2\x0f\x10\x07", 4, 8},        /* movsd (%rdi),%xmm0 */
+    {"\x0f\x29\x07", 3, 16},            /* movaps %xmm0,(%rdi) */
+    {"\xc5\xfc\x29\x07", 4, 32},       /* vmovaps %ymm0,(%rdi) */
+    {"\x62\xf1\xfe\x48\x7f\x07", 6, 64}, /* vmovdqu64 %zmm0,(%rdi) */
+    {"\xff\x37", 2, 8},                  /* push (%rdi) */
+    {"\xff\x07", 2, 4},                  /* incl (%rdi) */
+    {"\xf3\xaa", 2, 1},                  /* rep stosb */
+    {"\xd9\x07", 2, 0},                  /* flds (%rdi): not known */
+};
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes; i++)
+        assert_int_equal(operand_of((const uint8_t *)cases[i].code, cases[i].room).access_bytes, sizes[i]);
+    for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
+        assert_int_equal(operand_of((const uint8_t *)sized[i].code, sized[i].room).access_bytes, sized[i].bytes);
+}
+
 static void test_operands(void **state)
 {
     (void)state;
@@ -106,7 +140,7 @@ static void test_fill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_fill),
     };
