@@ -8,6 +8,7 @@ like one that is missing in the list.
 # rtc-test: limits_symbols ci 30
 import glob
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -96,7 +97,8 @@ def path_of_a_stack(stage):
     """The code that takes a stack is self-contained: no allocation, no lock, no system call."""
     found = 0
     shadow = {'shadow': 'shadow', 'ranges': 'shadow/ranges', 'leakscan': 'shadow/leakscan'}
-    for rooms in ({'unwind': 'src/unwind'}, shadow):
+    unwind = {'unwind': 'src/unwind', 'machine': 'shadow/arch/' + platform.machine()}
+    for rooms in (unwind, shadow):
         objects = [path for room, folder in rooms.items()
                    for path in glob.glob('%s/CMakeFiles/%s.dir/%s/*.o' % (BUILD, room, folder))]
         symbols = {os.path.basename(o).split('.')[0]: symbols_of(o) for o in objects}
