@@ -74,7 +74,7 @@ static void on_fatal(int signal, void *info, void *context)
         if ((signal == SIGSEGV || signal == SIGBUS) &&
             fault_is_of_fill(info, context, pool_knobs.free_fill))
             image_flag(IMAGE_FAULT_OF_FREED);
-        hooks->killed(&(struct fatal_signal){signal, info, context, __builtin_frame_address(0)});
+        hooks->killed(&(struct fatal_signal){signal, info, context});
     }
     if (!happens_again(signal, info))
         os_signal_thread(os_tid(), signal, NULL); /* blocked until this handler returns */

@@ -75,6 +75,13 @@ static bool has_target_fill(const struct operand *o, const void *context, uintpt
     return fault_has_fill(target, fill);
 }
 
+static size_t readable_code(uintptr_t pc)
+{
+    if (!os_is_readable(pc))
+        return 0;
+    return os_is_readable(pc + CODE_BYTES_MAX) ? CODE_BYTES_MAX : PAGE_BYTES - pc % PAGE_BYTES;
+}
+
 bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill)
 {
     uintptr_t pc = context_pc(context);
@@ -82,10 +89,72 @@ bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill)
         return false;
     if (fault_has_fill((uintptr_t)info->si_addr, fill) || fault_has_fill(pc, fill))
         return true;
-    if (!os_is_readable(pc))
+    size_t room = readable_code(pc);
+    if (!room)
         return false;
-    size_t room =
-        os_is_readable(pc + CODE_BYTES_MAX) ? CODE_BYTES_MAX : PAGE_BYTES - pc % PAGE_BYTES;
     struct operand o = operand_of((const uint8_t *)pc, room);
     return has_register_fill(&o, context, fill) || has_target_fill(&o, context, pc, fill);
+}
+
+/* ---- the access ------------------------------------------------------------------------------ */
+
+#define ADDRESS_BITS_SIGNED 48u /* of a pointer; the others repeat the highest of them */
+
+static bool is_canonical(uintptr_t at)
+{
+    return (uintptr_t)((intptr_t)(at << (64 - ADDRESS_BITS_SIGNED)) >>
+                       (64 - ADDRESS_BITS_SIGNED)) == at;
+}
+
+static void describe_page_fault(const siginfo_t *info, const struct context_fault *fault,
+                                struct fault_access *a)
+{
+    a->address = (uintptr_t)info->si_addr;
+    a->flags |= CRASH_HAS_ADDRESS;
+    if (fault->is_mapped || info->si_code == SEGV_ACCERR)
+        a->flags |= CRASH_IS_MAPPED;
+    a->access = fault->is_fetch || a->address == a->pc ? ACCESS_EXECUTE
+                : fault->is_write                      ? ACCESS_WRITE
+                                                       : ACCESS_READ;
+}
+
+static uintptr_t implied_address(const struct operand *o, const void *context)
+{
+    for (unsigned i = 0; i < CODE_REGISTERS; i++)
+        if (o->implied >> i & 1 && !is_canonical(context_register(context, i)))
+            return context_register(context, i);
+    return 0;
+}
+
+/* The kernel does not report a non-canonical address: it is computed from the operand. */
+static void describe_operand(const void *context, const struct operand *o, struct fault_access *a)
+{
+    uintptr_t at = o->memory   ? address_of(o, context, a->pc)
+                   : o->branch ? context_register(context, o->base)
+                               : implied_address(o, context);
+    if (is_canonical(at))
+        return;
+    a->address = at;
+    a->flags |= CRASH_HAS_ADDRESS | CRASH_NON_CANONICAL;
+    if (o->branch && !o->memory)
+        a->access = ACCESS_EXECUTE;
+}
+
+struct fault_access fault_access_of(const siginfo_t *info, const void *context, int fill)
+{
+    struct fault_access a = {.pc = context_pc(context)};
+    struct context_fault fault = context_fault(context);
+    size_t room = readable_code(a.pc);
+    struct operand o = room ? operand_of((const uint8_t *)a.pc, room) : (struct operand){0};
+    if (info->si_code <= 0)
+        return a;
+    if (fault.is_page_fault)
+        describe_page_fault(info, &fault, &a);
+    else if (room)
+        describe_operand(context, &o, &a);
+    if (a.access != ACCESS_EXECUTE)
+        a.bytes = o.access_bytes;
+    if (fault_is_of_fill(info, context, fill))
+        a.flags |= CRASH_OF_FILL;
+    return a;
 }

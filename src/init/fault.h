@@ -14,6 +14,17 @@
  */
 bool fault_has_fill(uint64_t value, int fill);
 
+/* What the interrupted instruction did. */
+struct fault_access {
+    uint64_t pc, address;
+    enum crash_access access;
+    uint32_t bytes; /* size of the operand; 0: unknown */
+    uint32_t flags; /* CRASH_* but CRASH_OF_STACK */
+};
+
+/* Describe the access that a SIGSEGV or SIGBUS reports, by the kernel's error code and the code. */
+struct fault_access fault_access_of(const siginfo_t *info, const void *context, int fill);
+
 /* Did the access that a signal reports take its address from such a pointer? */
 bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill);
 

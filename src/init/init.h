@@ -163,14 +163,13 @@ void loader_frees(const void *p);
 
 struct fatal_signal {
     int signal;
-    const void *info;       /* siginfo_t */
-    const void *context;    /* ucontext_t: what the signal interrupted */
-    const struct entry *at; /* of the handler's frame, whose caller is the signal frame */
+    const void *info;    /* siginfo_t */
+    const void *context; /* ucontext_t: what the signal interrupted */
 };
 
 struct fatal_hooks {
     void (*killed)(const struct fatal_signal *s);
-    void (*cut)(void);                   /* a SIGBUS of ours came: the run file was truncated */
+    void (*cut)(void); /* a SIGBUS of ours came: the run file was truncated */
 };
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */
 void fatal_withdraw(void);                         /* before the program enters a sandbox */

@@ -140,22 +140,26 @@ static struct frame frame_of(const struct kept_regs *here)
     return f;
 }
 
-void walk_with_registers(const struct entry *at, const struct kept_regs *here, struct walk *out)
+static void walk_frames(struct frame *f, struct walk *out, bool may_grow)
 {
-    struct frame f = frame_of(here);
     struct rule spare;
-    if (!skip_own_frames(&f, at))
-        return; /* keep the result of walk.c */
     out->count = 0;
     while (out->count < frames_wanted) {
-        walk_add(out, word_of(f.key, rule_of(f.key, &spare, false)), f.regs.value[DWARF_SP]);
-        enum step s = step_with_registers(&f);
+        walk_add(out, word_of(f->key, rule_of(f->key, &spare, may_grow)), f->regs.value[DWARF_SP]);
+        enum step s = step_with_registers(f);
         if (s != STEP_ON) {
             out->end = end_of(s);
             return;
         }
     }
     out->end = STACK_CUT;
+}
+
+void walk_with_registers(const struct entry *at, const struct kept_regs *here, struct walk *out)
+{
+    struct frame f = frame_of(here);
+    if (skip_own_frames(&f, at)) /* else keep the result of walk.c */
+        walk_frames(&f, out, false);
 }
 
 /* ---- callers, and other threads' frames ------------------------------------------------------ */
@@ -221,6 +225,29 @@ static struct frame frame_of_other(const struct caller *from, uintptr_t high)
     memcpy(f.regs.value, from->value, sizeof f.regs.value);
     f.key = (f.regs.value[DWARF_PC] & KEY_PC) | (from->context ? KEY_EXACT : 0);
     return f;
+}
+
+struct walking_from {
+    const struct caller *from;
+    void (*use)(const struct walk *w, void *about);
+    void *about;
+};
+
+static void walk_from_on_helper(void *about)
+{
+    const struct walking_from *w = about;
+    struct walk out = {.end = STACK_OFF_STACK};
+    struct frame f = frame_of_other(w->from, 0);
+    if (stack_interrupted(f.regs.value[DWARF_SP], &f.high, &f.known))
+        walk_frames(&f, &out, true);
+    w->use(&out, w->about);
+}
+
+void unwind_from(const struct caller *from, void (*use)(const struct walk *w, void *about),
+                 void *about)
+{
+    struct walking_from w = {from, use, about};
+    helper_call(walk_from_on_helper, &w);
 }
 
 bool unwind_out(const struct caller *from, uintptr_t high, struct caller *out)

@@ -95,6 +95,12 @@ struct caller {
 bool unwind_caller_of(uintptr_t start, uint64_t bytes, struct caller *out);
 /* The first frame with a stack pointer of at least `sp`. */
 bool unwind_to(uintptr_t sp, struct caller *out);
+/*
+ * The backtrace of this thread from a frame that lies further out, such as one that a signal
+ * interrupted.  use(it, about) is called on the helper stack.
+ */
+void unwind_from(const struct caller *from, void (*use)(const struct walk *w, void *about),
+                 void *about);
 /* The frame that a signal interrupted; `context`: its ucontext. */
 void unwind_interrupted(const void *context, struct caller *out);
 

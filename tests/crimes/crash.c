@@ -1,8 +1,9 @@
 /*
  * crash.c - ends by a fault, of which memory that was freed may be the cause or not: crash WAY.
  *
- * rtc-build: -O2 -fno-builtin -fno-optimize-sibling-calls
+ * rtc-build: -O2 -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct node {
     struct node *next;
@@ -91,6 +93,59 @@ static void by_raise(void)
 {
     freed_node();
     raise(SIGSEGV);
+}
+
+static void by_divide(void)
+{
+    sink = (sink + 7) / (long)(uintptr_t)hidden(NULL);
+}
+
+static void by_illegal(void)
+{
+    __builtin_trap();
+}
+
+/* A page of a mapping that lies behind the end of its file. */
+static void by_file_end(void)
+{
+    int fd = memfd_create("short", 0);
+    sink = *(char *)hidden(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0));
+}
+
+static char data[16] = {(char)0xc3};
+
+static void by_data_call(void)
+{
+    void (*call)(void) = (void (*)(void))(uintptr_t)hidden(data);
+    call();
+    sink = 1;
+}
+
+/* A stack overflow with an alternate stack, on which handlers can run. */
+static void by_deep_seen(void)
+{
+    static char room[65536];
+    sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    sink = deeper(0);
+}
+
+static void *in_thread(void *arg)
+{
+    sink = *(volatile char *)hidden(arg);
+    return NULL;
+}
+
+static void by_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, in_thread, (char *)NULL + 8);
+    pthread_join(thread, NULL);
+}
+
+static void by_queued_signal(void)
+{
+    kill(getpid(), SIGBUS);
+    pause();
 }
 
 /* Another register holds a word read from freed memory; the faulting address is unrelated to it. */
@@ -178,7 +233,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*crash)(void);
     } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_read_only), WAY(by_mapping),
-                WAY(by_deep), WAY(by_abort), WAY(by_raise), WAY(by_null_beside), WAY(of_member), WAY(of_write),
+                WAY(by_deep), WAY(by_abort), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
+                WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Freed memory is suspected of a crash where the address came from its fill, and nowhere else."""
+"""A crash is an error of the report: its sentence, its stack, its JSON; and freed memory is named where the address
+came from its fill, and nowhere else."""
 # rtc-test: crimes/crash ci 120
+import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -27,6 +30,63 @@ def check(way, suspected, *options):
     print("%s %s: status %d, %s%s" % (way, " ".join(options), done.returncode, "suspected" if said else "not suspected",
                                       "" if said == suspected else ": WRONG\n" + done.stderr))
 
+
+# The sentence of each crash, and the first functions of its stack, those of libc left out.
+SENTENCES = {
+    "by_null": ("SIGSEGV: read of 8 bytes at NULL \\+ 48", "by_null"),
+    "by_null_call": ("SIGSEGV: execution at NULL \\+ 0", "by_null_call"),
+    "by_wild": ("SIGSEGV: read of 8 bytes at an address that is not mapped, 0x10000000000", "by_wild"),
+    "by_wild_far": ("SIGSEGV: access of 8 bytes at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far"),
+    "by_read_only": ("SIGSEGV: write of 8 bytes in [.]rodata of crash: by_read_only::constant\\[2\\] .*: not permitted",
+                     "by_read_only"),
+    "by_mapping": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapping"),
+    "by_abort": ("SIGABRT: abort\\(\\)", "by_abort"),
+    "by_raise": ("SIGSEGV, sent by the program itself", "by_raise"),
+    "by_queued_signal": ("SIGBUS, sent by the program itself", "by_queued_signal"),
+    "by_divide": ("SIGFPE: integer division by zero, or a quotient that is too large", "by_divide"),
+    "by_illegal": ("SIGILL: illegal instruction", "by_illegal"),
+    "by_file_end": ("SIGBUS: access past the end of a mapped file", "by_file_end"),
+    "by_data_call": ("SIGSEGV: execution in [.]data of crash: data .*: not permitted", "by_data_call"),
+    "by_deep_seen": ("SIGSEGV: write of 1 byte below the end of the stack \\(stack overflow\\)", "deeper"),
+    "by_thread": ("SIGSEGV: read of 1 byte at NULL \\+ 8", "in_thread"),
+    "of_call_by_register": ("SIGSEGV: execution at a non-canonical address, 0x(fd){8}; the address was read from freed "
+                            "memory", "of_call_by_register"),
+    "of_short": ("SIGSEGV: read of 1 byte at an address that is not mapped, 0xfdfdfdfd; the address was read from freed memory",
+                 "of_short"),
+}
+
+
+def wrong(way, words):
+    global failed
+    failed = 1
+    print("WRONG", way, words)
+
+
+def sentence(way, *options):
+    want, function = SENTENCES[way]
+    path = os.environ["TMPDIR"] + "/crash.json"
+    done = subprocess.run([BUILD + "/bin/rtcheck", "--json=" + path, *options, PROGRAM, way], capture_output=True, text=True,
+                          check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    lines = done.stderr.splitlines()
+    at = [i for i, line in enumerate(lines) if re.search(r"^ sig-[0-9a-f]{8}  " + want + "$", line)]
+    if len(at) != 1 or lines[at[0] - 1] != "ERRORS":
+        return wrong(way, "%s is not the first error:\n%s" % (want, done.stderr))
+    rows = [line[18:].split()[0] for line in lines[at[0] + 2:] if line.startswith(" " * 5) and line[18:].split()]
+    if function not in rows[:4] or "crashed" not in lines[at[0] + 2]:
+        return wrong(way, "the stack begins with %s" % rows[:4])
+    with open(path) as f:
+        report = json.load(f)
+    errors = [e for e in report["errors"] if e["rtc"] == "sig"]
+    if len(errors) != 1 or errors[0]["crash"]["signal"] != want.split(":")[0].split(",")[0] or errors[0]["class"] != "error":
+        return wrong(way, "JSON: %s" % errors)
+    return print(way, " ".join(options), "ok")
+
+
+for name in SENTENCES:
+    sentence(name)
+for name in ("by_null", "by_abort", "by_thread"):
+    sentence(name, "-q")
+    sentence(name, "--leaks=no")
 
 for name in ways("by_"):
     check(name, False)

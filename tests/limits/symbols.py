@@ -80,7 +80,7 @@ BYTES = {'memcmp', 'memcpy', 'memset', '_GLOBAL_OFFSET_TABLE_'}
 MORE = {'rules': {'lock_take', 'lock_drop', 'lock_reset', 'os_allow', 'os_failed', 'os_limit', 'os_reserve',
                   'index_make', 'index_retire', 'index_bytes', 'helper_call'},
         'stack': {'getauxval', 'os_limit'},
-        'walk': {'os_is_readable', 'helper_call', 'self'}, 'registers': {'os_is_readable'},  # behind a signal
+        'walk': {'os_is_readable', 'helper_call', 'self'}, 'registers': {'os_is_readable', 'helper_call'},  # behind a signal
         'callee': {'os_is_readable'},  # before a mismatch is reported
         'maps': {'memmove'}, 'verify': {'memchr'}, 'verify_items': {'memchr'}}
 

@@ -16,8 +16,8 @@ def json_report():
     report = report_of(rtcheck("report", "--json=run.json", make("run.pool")), "run.json")
     must([p["n"] for p in report["processes"]] == [1, 2, 3, 4])
     must(report["summary"] == {"processes": 3, "allocs": 50, "frees": 39,
-                               "errors": {"baf": 3, "duf": 2, "maf": 1, "mis": 1, "wua": 1, "oom": 1, "bum": 0, "rze": 0, "bal": 0},
-                               "error_places": dict.fromkeys(("baf", "duf", "maf", "mis", "wua", "oom"), 1) | {"bum": 0, "rze": 0, "bal": 0},
+                               "errors": {"baf": 3, "duf": 2, "maf": 1, "mis": 1, "wua": 1, "oom": 1, "bum": 0, "rze": 0, "bal": 0, "sig": 0},
+                               "error_places": dict.fromkeys(("baf", "duf", "maf", "mis", "wua", "oom"), 1) | {"bum": 0, "rze": 0, "bal": 0, "sig": 0},
                                "errors_unrecorded": 0, "peak_bytes": 123456,
                                "bytes": {"biu": 100113}, "blocks": {"biu": 9},
                                "suppressed": {"errors": 0, "leaks": 0, "blocks": 0, "bytes": 0, "rules": 0}},

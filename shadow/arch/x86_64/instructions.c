@@ -213,12 +213,17 @@ bool code_is_signal_return(const uint8_t *code)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
+#define NO_OPCODE 0xffu /* of a table that this file does not know */
+
 /* Register numbers of the machine encoding. */
 enum { RSP = 4, RBP = 5, RSI = 6, RDI = 7, RBX = 3 };
 
 struct code {
     const uint8_t *at, *end;
-    uint8_t rex; /* W, R, X, B: bits 1 and 0 extend the index and the base */
+    uint8_t rex;    /* W, R, X, B: bits 1 and 0 extend the index and the base */
+    bool narrow;    /* prefix 66: 16-bit operands */
+    uint8_t repeat; /* prefix f2 or f3: selects a scalar vector instruction; 0: none */
+    uint8_t vector; /* bytes of a vector register, by VEX.L or EVEX.L'L */
 };
 
 /* Returns 0 past the end: no instruction with an operand begins with 0 and ends there. */
@@ -254,20 +259,89 @@ static uint32_t string_registers(uint8_t opcode)
 
 /*
  * VEX and EVEX store the extensions inverted. All their opcodes have a ModRM byte but vzeroupper.
+ * Returns the opcode if it is one of the two-byte table.
  */
-static void take_vector(struct code *c, uint8_t opcode)
+static uint8_t take_vector(struct code *c, uint8_t opcode)
 {
-    uint8_t first = take(c);
+    static const uint8_t repeat_of[4] = {0, 0, 0xf3, 0xf2}; /* pp replaces the prefix */
+    uint8_t first = take(c), second = opcode == 0xc5 ? first : take(c);
+    uint8_t third = opcode == 0x62 ? take(c) : 0;
     c->rex = opcode == 0xc5 ? 0 : (uint8_t)(~first >> 5 & 3);
-    for (int more = opcode == 0xc5 ? 0 : opcode == 0xc4 ? 1 : 2; more > 0; more--)
-        take(c);
-    take(c); /* the opcode */
+    c->repeat = repeat_of[second & 3];
+    c->vector = (uint8_t)(16u << (opcode == 0x62 ? third >> 5 & 3 : second >> 2 & 1));
+    bool is_map_of_two = opcode == 0xc5 || (first & (opcode == 0xc4 ? 0x1f : 7)) == 1;
+    uint8_t vector_opcode = take(c);
+    return is_map_of_two ? vector_opcode : NO_OPCODE;
+}
+
+/* ---- the size of the operand ----------------------------------------------------------------- */
+
+static uint8_t word_bytes(const struct code *c)
+{
+    return c->rex & 8 ? 8 : c->narrow ? 2 : 4;
+}
+
+static uint8_t bytes_of_one(const struct code *c, uint8_t opcode, uint8_t reg)
+{
+    bool even_is_byte = opcode < 0x40 || (opcode >= 0x84 && opcode <= 0x8b) ||
+                        string_registers(opcode) || (opcode & 0xfe) == 0xc0 ||
+                        (opcode & 0xfe) == 0xc6 || (opcode & 0xfc) == 0xd0 ||
+                        (opcode & 0xfe) == 0xf6;
+    if (even_is_byte && opcode != 0xd7)
+        return opcode & 1 ? word_bytes(c) : 1;
+    switch (opcode) {
+    case 0x63: /* movsxd */
+        return 4;
+    case 0x69: /* imul */
+    case 0x6b:
+    case 0x81:
+    case 0x83:
+        return word_bytes(c);
+    case 0x80:
+    case 0xfe:
+    case 0xd7: /* xlat */
+        return 1;
+    case 0x8f: /* pop */
+        return 8;
+    case 0xff: /* inc, dec; call, jmp, push: a pointer */
+        return reg < 2 ? word_bytes(c) : 8;
+    default:
+        return 0;
+    }
+}
+
+/* Moves and arithmetic of SSE and AVX: a scalar if there is a repeat prefix, else a register. */
+static uint8_t bytes_of_vector(const struct code *c, uint8_t opcode)
+{
+    uint8_t whole = c->vector ? c->vector : 16, scalar = c->repeat == 0xf3 ? 4 : 8;
+    if (opcode == 0x10 || opcode == 0x11 || (opcode >= 0x51 && opcode <= 0x5f))
+        return c->repeat ? scalar : whole;
+    if (opcode == 0x28 || opcode == 0x29 || opcode == 0x2b || opcode == 0x6f || opcode == 0x7f ||
+        opcode == 0xe7)
+        return whole;
+    if ((opcode & 0xfa) == 0x12 || opcode == 0xd6) /* movlps, movhps, movq */
+        return 8;
+    return 0;
+}
+
+static uint8_t bytes_of_two(const struct code *c, uint8_t opcode)
+{
+    if ((opcode & 0xf7) == 0xb6 || (opcode & 0xf0) == 0x90 || opcode == 0xb0 || opcode == 0xc0)
+        return 1;
+    if ((opcode & 0xf7) == 0xb7)
+        return 2;
+    if ((opcode & 0xf0) == 0x40 || opcode == 0xa3 || opcode == 0xab || opcode == 0xaf ||
+        opcode == 0xb1 || opcode == 0xc1)
+        return word_bytes(c);
+    return bytes_of_vector(c, opcode);
 }
 
 static void take_prefixes(struct code *c)
 {
-    while (c->at < c->end && is_prefix(*c->at))
-        c->at++;
+    for (; c->at < c->end && is_prefix(*c->at); c->at++) {
+        c->narrow |= *c->at == 0x66;
+        c->repeat = *c->at == 0xf2 || *c->at == 0xf3 ? *c->at : c->repeat;
+    }
     if (c->at < c->end && (*c->at & 0xf0) == 0x40)
         c->rex = *c->at++;
 }
@@ -292,21 +366,23 @@ static void take_memory(struct code *c, uint8_t modrm, struct operand *o)
 
 struct operand operand_of(const uint8_t *code, size_t room)
 {
-    struct code c = {code, code + (room < CODE_BYTES_MAX ? room : CODE_BYTES_MAX), 0};
+    struct code c = {.at = code, .end = code + (room < CODE_BYTES_MAX ? room : CODE_BYTES_MAX)};
     struct operand o = {.base = NO_REGISTER, .index = NO_REGISTER};
     take_prefixes(&c);
     uint8_t opcode = take(&c);
     bool vector = opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62;
     const uint32_t *table = one_byte;
     if (vector) {
-        take_vector(&c, opcode);
+        o.access_bytes = bytes_of_vector(&c, take_vector(&c, opcode));
     } else if (opcode == 0x0f) {
         table = two_bytes;
         opcode = take(&c);
         if (opcode == 0x38 || opcode == 0x3a)
             take(&c);
+        o.access_bytes = bytes_of_two(&c, opcode);
     } else {
         o.implied = string_registers(opcode);
+        o.access_bytes = bytes_of_one(&c, opcode, c.at < c.end ? *c.at >> 3 & 7 : 0);
     }
     if (!vector && !has_modrm(table, opcode))
         return o;

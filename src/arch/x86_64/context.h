@@ -6,6 +6,7 @@
 #ifndef CONTEXT_H
 #define CONTEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -83,6 +84,20 @@ static inline void context_set_argument(void *context, unsigned argument, long v
 }
 
 /* ---- at a fault ------------------------------------------------------------------------------ */
+
+/* Exception number and page-fault error code (Intel SDM volume 3, 4.7 and 6.15). */
+struct context_fault {
+    bool is_page_fault; /* else the fields below are false */
+    bool is_mapped, is_write, is_fetch;
+};
+
+static inline struct context_fault context_fault(const void *context)
+{
+    uint64_t code = (uint64_t)context_saved(context)[REG_ERR];
+    if (context_saved(context)[REG_TRAPNO] != 14)
+        return (struct context_fault){.is_page_fault = false};
+    return (struct context_fault){true, code & 1, code & 2, code & 16};
+}
 
 /* The register with this number in instructions (struct operand). */
 static inline uintptr_t context_register(const void *context, unsigned number)

@@ -273,7 +273,7 @@ static struct build one_of_each(void)
 static void test_dump(void **state)
 {
     static const char *const lines[] = {
-        "run version=1.7 features=0x0 ",
+        "run version=1.8 features=0x0 ",
         "run host=testhost options=memuse=yes\n",
         "lease 17 held pid=77 parent=1 ",
         "area 1 claimed image=1 ",

@@ -4,7 +4,9 @@
 #ifndef CONTEXT_H
 #define CONTEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <ucontext.h>
 
 #define CONTEXT_KERNEL_BYTES 4560u
@@ -72,6 +74,34 @@ static inline void context_set_argument(void *context, unsigned argument, long v
 static inline uintptr_t context_register(const void *context, unsigned number)
 {
     return number < 31 ? context_saved(context)->regs[number] : context_sp(context);
+}
+
+/* ---- the cause of a fault -------------------------------------------------------------------- */
+
+struct context_fault {
+    bool is_page_fault; /* else the fields below are false */
+    bool is_mapped, is_write, is_fetch;
+};
+
+/* The kernel puts the syndrome register (ESR) into a record behind the registers. */
+static inline struct context_fault context_fault(const void *context)
+{
+    const unsigned char *at = context_saved(context)->__reserved;
+    struct {
+        uint32_t magic, bytes;
+        uint64_t esr;
+    } r;
+    for (size_t left = 4096; left >= sizeof r; left -= r.bytes, at += r.bytes) {
+        memcpy(&r, at, sizeof r);
+        if (r.magic == 0x45535201) {
+            uint32_t class = (uint32_t)(r.esr >> 26) & 0x3f, status = r.esr & 0x3c;
+            return (struct context_fault){class == 0x20 || class == 0x24, status == 0x0c,
+                                          class == 0x24 && (r.esr & 0x40), class == 0x20};
+        }
+        if (r.bytes < sizeof r || r.bytes > left)
+            break;
+    }
+    return (struct context_fault){.is_page_fault = false};
 }
 
 #endif

@@ -1,0 +1,167 @@
+/*
+ * crash_sentences.c - the wording of crashes: the signal, the access of the instruction, and what
+ * is at the address.
+ *
+ *   SIGSEGV: write of 8 bytes at NULL + 16
+ *   SIGSEGV: read of 1 byte inside a 24-byte block (offset 8) that was freed
+ *   SIGABRT: abort()
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings.h"
+
+/* ---- the signal ------------------------------------------------------------------------------ */
+
+static const struct {
+    int signal, code; /* code 0: of any other code */
+    const char *text;
+} reasons[] = {
+    {SIGFPE, FPE_INTDIV, "integer division by zero, or a quotient that is too large"},
+    {SIGFPE, FPE_INTOVF, "integer overflow"},
+    {SIGFPE, FPE_FLTDIV, "floating-point division by zero"},
+    {SIGFPE, FPE_FLTOVF, "floating-point overflow"},
+    {SIGFPE, FPE_FLTINV, "invalid floating-point operation"},
+    {SIGFPE, 0, "arithmetic exception"},
+    {SIGILL, 0, "illegal instruction"},
+    {SIGBUS, BUS_ADRALN, "misaligned access"},
+    {SIGBUS, BUS_ADRERR, "access past the end of a mapped file"},
+    {SIGBUS, 0, "bus error"},
+    {SIGSYS, 0, "forbidden system call"},
+    {SIGSEGV, 0, "invalid access"},
+};
+
+static const char *reason_of(const struct error *e)
+{
+    for (size_t i = 0; i < countof(reasons); i++)
+        if (reasons[i].signal == (int)e->crash.signal &&
+            (!reasons[i].code || reasons[i].code == e->crash.code))
+            return reasons[i].text;
+    return NULL;
+}
+
+static bool is_sent(const struct error *e)
+{
+    return e->crash.code <= 0;
+}
+
+static void sent_put(struct report *r, const struct error *e, bool deterministic, FILE *out)
+{
+    const struct image *image = image_of(r, e->image);
+
+    if (image && e->crash.sender == (uint32_t)image->pid)
+        fputs(e->crash.signal == SIGABRT ? ": abort()" : ", sent by the program itself", out);
+    else if (deterministic || e->crash.sender == 0)
+        fputs(", sent by another process", out);
+    else
+        fprintf(out, ", sent by process %u", e->crash.sender);
+}
+
+/* ---- the access ------------------------------------------------------------------------------ */
+
+static void access_put(const struct error *e, FILE *out)
+{
+    static const char *const verbs[ACCESS_COUNT] = {"access", "read", "write", "execution"};
+
+    fputs(e->crash.access < ACCESS_COUNT ? verbs[e->crash.access] : verbs[ACCESS_UNKNOWN], out);
+    if (e->crash.access_bytes > 0)
+        fprintf(out, " of %u byte%s", e->crash.access_bytes, e->crash.access_bytes == 1 ? "" : "s");
+}
+
+/* ---- the address ----------------------------------------------------------------------------- */
+
+static void block_put(const struct error *e, FILE *out)
+{
+    uint64_t bytes = e->block_bytes, offset = e->address - e->block;
+
+    if (e->address < e->block)
+        fprintf(out, " %llu bytes before", (unsigned long long)(e->block - e->address));
+    else if (offset < bytes)
+        fputs(" inside", out);
+    else
+        fprintf(out, " %llu bytes past the end of", (unsigned long long)(offset - bytes));
+    fprintf(out, " a block of %llu byte%s", (unsigned long long)bytes, bytes == 1 ? "" : "s");
+    if (e->address >= e->block && offset < bytes)
+        fprintf(out, " (offset %llu)", (unsigned long long)offset);
+    if (e->block_state == BLOCK_FREED)
+        fputs(" that was freed", out);
+    else if (e->block_state == BLOCK_FREE)
+        fputs(" that was freed, possibly an older block at this address", out);
+}
+
+static void mapped_put(struct report *r, const struct error *e, FILE *out)
+{
+    const struct region *region = &e->region;
+
+    switch (region->what) {
+    case REGION_STACK:
+    case REGION_STACK_ALTERNATE:
+        fputs(" on the stack of this thread", out);
+        break;
+    case REGION_STACK_OTHER:
+    case REGION_STACK_ENDED:
+        fputs(" on the stack of another thread", out);
+        break;
+    case REGION_MODULE:
+        fputs(" in ", out);
+        if (region->module == NO_MODULE)
+            fputs(region->path[0] ? base_name(region->path) : "a program or library", out);
+        else
+            format_location(r, region->module, region->offset, out);
+        break;
+    case REGION_MAPPED:
+        fprintf(out, " in %s", region->path[0] ? region->path : "memory mapped by the program");
+        break;
+    case REGION_HEAP:
+        fputs(" in the heap, where no block was", out);
+        break;
+    default:
+        fputs(" at an address", out);
+        break;
+    }
+}
+
+static void address_put(struct report *r, const struct error *e, bool deterministic, FILE *out)
+{
+    if (e->region.what == REGION_NULL) {
+        fprintf(out, " at NULL + %llu", (unsigned long long)e->address);
+        return;
+    }
+    if (e->crash.flags & CRASH_OF_STACK) {
+        fputs(" below the end of the stack (stack overflow)", out);
+        return;
+    }
+    if (e->crash.flags & CRASH_NON_CANONICAL)
+        fputs(" at a non-canonical address", out);
+    else if (e->block != 0)
+        block_put(e, out);
+    else if (e->crash.flags & CRASH_IS_MAPPED)
+        mapped_put(r, e, out);
+    else
+        fputs(" at an address that is not mapped", out);
+    if (!deterministic && e->block == 0)
+        fprintf(out, ", 0x%llx", (unsigned long long)e->address);
+    if (e->crash.flags & CRASH_IS_MAPPED && e->block == 0)
+        fputs(": not permitted", out);
+}
+
+void format_crash(struct report *r, const struct error *e, bool deterministic, FILE *out)
+{
+    const char *name = sigabbrev_np((int)e->crash.signal), *reason = reason_of(e);
+
+    fprintf(out, "SIG%s", name ? name : "?");
+    if (is_sent(e)) {
+        sent_put(r, e, deterministic, out);
+        return;
+    }
+    fputs(": ", out);
+    if (e->crash.flags & CRASH_HAS_ADDRESS && e->crash.signal == SIGSEGV) {
+        access_put(e, out);
+        address_put(r, e, deterministic, out);
+    } else {
+        fputs(reason ? reason : "fault", out);
+    }
+    if (e->crash.flags & CRASH_OF_FILL)
+        fputs("; the address was read from freed memory", out);
+}

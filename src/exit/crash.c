@@ -1,0 +1,92 @@
+/*
+ * crash.c - record a crash: a signal by which the kernel, or the program itself (abort), ends the
+ * program.
+ *
+ * Called in the handler of fatal.c, first of all that it does.  The stack begins at
+ * the interrupted instruction.  The record is an error like others, so it is lost without harm if
+ * the signal interrupted the runtime itself (no section can be entered then).
+ *
+ * A stack overflow is recorded only in threads that have an alternate signal stack: without one the
+ * kernel cannot call any handler.
+ */
+#include "exit_priv.h"
+#include "context.h"
+#include "fault.h"
+
+#include <string.h>
+
+#define OVERFLOW_BYTES 65536u /* a frame may skip so much below the end of the stack */
+
+static bool is_crash(int signal)
+{
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGABRT || signal == SIGSYS;
+}
+
+/* Below the stack pointer's mapping, or in it but not accessible (a guard page). */
+static bool is_stack_overflow(uint64_t address, uintptr_t sp)
+{
+    struct mapping m;
+    if (address > sp + PAGE_BYTES || sp - address > OVERFLOW_BYTES)
+        return false;
+    if (os_mapping_of(sp, &m) != 1)
+        return true;
+    return address < m.start || !m.writable;
+}
+
+static struct crash crash_of(const struct fatal_signal *s)
+{
+    const siginfo_t *info = s->info;
+    const void *context = s->context;
+    struct crash c = {.signal = s->signal, .code = info->si_code};
+    bool is_access = s->signal == SIGSEGV || s->signal == SIGBUS;
+    struct fault_access a = fault_access_of(info, context, pool_knobs.free_fill);
+    c.pc = a.pc;
+    if (info->si_code <= 0)
+        c.sender = (uint32_t)info->si_pid;
+    if (!is_access)
+        return c;
+    c.address = a.address;
+    c.access = a.access;
+    c.access_bytes = a.bytes;
+    c.flags = a.flags;
+    if (a.flags & CRASH_HAS_ADDRESS && !(a.flags & CRASH_NON_CANONICAL) &&
+        is_stack_overflow(a.address, context_sp(context)))
+        c.flags |= CRASH_OF_STACK;
+    return c;
+}
+
+/* The frame of the crash.  After a call to an address without code: the frame of the caller. */
+static void find_frame(const struct fatal_signal *s, const struct crash *c, struct caller *from)
+{
+    uintptr_t sp = context_sp(s->context);
+    unwind_interrupted(s->context, from);
+    if (c->access != ACCESS_EXECUTE || c->flags & CRASH_NON_CANONICAL || sp % sizeof sp ||
+        !os_is_readable(sp))
+        return;
+    memcpy(&from->value[DWARF_PC], (const void *)sp, sizeof sp);
+    from->value[DWARF_SP] = sp + sizeof sp;
+    from->context = NULL;
+}
+
+static void put_stack(const struct walk *w, void *about)
+{
+    uint32_t *id = about;
+    if (w->count)
+        *id = depot_put(w->word, w->count, w->end, true);
+}
+
+void crash_record(const struct fatal_signal *s)
+{
+    struct section in;
+    struct caller from;
+    if (!is_crash(s->signal) || !section_begin(&in))
+        return;
+    struct crash c = crash_of(s);
+    struct error_call call = {.t = self, .write_epoch = in.write_epoch, .op = OP(NONE, MALLOC)};
+    find_frame(s, &c, &from);
+    if (rt.options.frames)
+        unwind_from(&from, put_stack, &call.stack);
+    error_crash(&call, &c);
+    section_end(&in);
+}
