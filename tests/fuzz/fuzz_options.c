@@ -2,7 +2,7 @@
  * fuzz_options.c - both parsers of options: the launcher's, of text and of arguments, and the
  * runtime's, of text.
  *
- * rtc-build: options +runtime_options.c
+ * rtc-build: options arch +runtime_options.c
  *
  * An input is a text, or words that each end with a NUL.  Required: no crash or leak; a refusal has
  * a reason; an accepted one has a canonical text that means the same again, or a reason why not;
