@@ -4,7 +4,7 @@
  *
  *   SIGSEGV: write of 8 bytes at NULL + 16
  *   SIGSEGV: read of 1 byte inside a 24-byte block (offset 8) that was freed
- *   SIGABRT: abort()
+ *   SIGABRT: abort(), by a failed assertion
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -46,12 +46,42 @@ static bool is_sent(const struct error *e)
     return e->crash.code <= 0;
 }
 
+/* Functions that call abort, by their symbols. */
+static const struct {
+    const char *function, *text;
+} aborts[] = {
+    {"__stack_chk_fail", ", by the stack protector: a buffer on the stack was overrun"},
+    {"__assert_fail", ", by a failed assertion"},
+    {"__assert_perror_fail", ", by a failed assertion"},
+    {"_ZSt9terminatev", ", by std::terminate: no handler for an exception"},
+    {"__chk_fail", ", by a checked libc function: a buffer was too small (_FORTIFY_SOURCE)"},
+    {"__cxa_pure_virtual", ", by a call of a pure virtual function"},
+};
+
+static const char *abort_text(struct report *r, const struct error *e)
+{
+    if (e->stack == NO_SITE)
+        return "";
+    symbolize_site(r, e->stack);
+    const struct site *site = &r->sites[e->stack];
+    for (uint32_t i = 0; i < site->count; i++) {
+        const char *name = r->frames[site->frames[i]].system_name;
+        for (size_t k = 0; name && k < countof(aborts); k++)
+            if (strcmp(name, aborts[k].function) == 0)
+                return aborts[k].text;
+    }
+    return "";
+}
+
 static void sent_put(struct report *r, const struct error *e, bool deterministic, FILE *out)
 {
     const struct image *image = image_of(r, e->image);
+    bool by_itself = image && e->crash.sender == (uint32_t)image->pid;
 
-    if (image && e->crash.sender == (uint32_t)image->pid)
-        fputs(e->crash.signal == SIGABRT ? ": abort()" : ", sent by the program itself", out);
+    if (by_itself && e->crash.signal == SIGABRT)
+        fprintf(out, ": abort()%s", abort_text(r, e));
+    else if (by_itself)
+        fputs(", sent by the program itself", out);
     else if (deterministic || e->crash.sender == 0)
         fputs(", sent by another process", out);
     else

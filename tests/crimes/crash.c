@@ -1,8 +1,9 @@
 /*
  * crash.c - ends by a fault, of which memory that was freed may be the cause or not: crash WAY.
  *
- * rtc-build: -O2 -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls
+ * rtc-build: -O2 -D_GNU_SOURCE -pthread -fstack-protector-all -fno-builtin -fno-optimize-sibling-calls
  */
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -87,6 +88,18 @@ static void by_abort(void)
 {
     freed_node();
     abort();
+}
+
+static void by_assertion(void)
+{
+    assert(hidden(NULL));
+}
+
+static void by_smash(void)
+{
+    volatile char small[8];
+    memset((char *)hidden((char *)small), 1, 64);
+    sink = small[3];
 }
 
 static void by_raise(void)
@@ -233,7 +246,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*crash)(void);
     } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_read_only), WAY(by_mapping),
-                WAY(by_deep), WAY(by_abort), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
+                WAY(by_deep), WAY(by_abort), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};

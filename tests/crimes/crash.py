@@ -41,6 +41,8 @@ SENTENCES = {
                      "by_read_only"),
     "by_mapping": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapping"),
     "by_abort": ("SIGABRT: abort\\(\\)", "by_abort"),
+    "by_assertion": ("SIGABRT: abort\\(\\), by a failed assertion", "by_assertion"),
+    "by_smash": ("SIGABRT: abort\\(\\), by the stack protector: a buffer on the stack was overrun", "by_smash"),
     "by_raise": ("SIGSEGV, sent by the program itself", "by_raise"),
     "by_queued_signal": ("SIGBUS, sent by the program itself", "by_queued_signal"),
     "by_divide": ("SIGFPE: integer division by zero, or a quotient that is too large", "by_divide"),
@@ -72,7 +74,7 @@ def sentence(way, *options):
     if len(at) != 1 or lines[at[0] - 1] != "ERRORS":
         return wrong(way, "%s is not the first error:\n%s" % (want, done.stderr))
     rows = [line[18:].split()[0] for line in lines[at[0] + 2:] if line.startswith(" " * 5) and line[18:].split()]
-    if function not in rows[:4] or "crashed" not in lines[at[0] + 2]:
+    if function not in rows[:8] or "crashed" not in lines[at[0] + 2]:
         return wrong(way, "the stack begins with %s" % rows[:4])
     with open(path) as f:
         report = json.load(f)
