@@ -151,7 +151,7 @@ static void *in_thread(void *arg)
 static void by_thread(void)
 {
     pthread_t thread;
-    pthread_create(&thread, NULL, in_thread, (char *)NULL + 8);
+    pthread_create(&thread, NULL, in_thread, (void *)(uintptr_t)8);
     pthread_join(thread, NULL);
 }
 
