@@ -32,17 +32,37 @@ int reader_refuse(struct reader *in, const char *at, const char *format, ...)
 
 /* ---- comments -------------------------------------------------------------------------------- */
 
+static unsigned number_at(const char *digits, size_t bytes)
+{
+    unsigned number = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        number = 10 * number + (unsigned)(digits[i] - '0');
+    return number;
+}
+
+static unsigned days_of(unsigned year, unsigned month)
+{
+    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    if (month == 2)
+        return is_leap ? 29 : 28;
+    return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+}
+
 static bool is_date(const char *at, size_t bytes)
 {
     static const char form[] = "0000-00-00";
+    unsigned month, day;
 
     if (bytes != sizeof form - 1)
         return false;
     for (size_t i = 0; i < bytes; i++)
         if (form[i] == '0' ? !isdigit((unsigned char)at[i]) : at[i] != form[i])
             return false;
-    return memcmp(at + 5, "00", 2) > 0 && memcmp(at + 5, "12", 2) <= 0 &&
-           memcmp(at + 8, "00", 2) > 0 && memcmp(at + 8, "31", 2) <= 0;
+    month = number_at(at + 5, 2);
+    day = number_at(at + 8, 2);
+    return month >= 1 && month <= 12 && day >= 1 && day <= days_of(number_at(at, 4), month);
 }
 
 static int take_date(struct reader *in, const char *at, size_t bytes)

@@ -214,6 +214,27 @@ static void test_remarks(void **state)
     rules_free(rules);
 }
 
+/* A rule that expires on a day that does not exist would never expire. */
+static void test_dates(void **state)
+{
+    static const struct {
+        const char *date;
+        bool exists;
+    } dates[] = {{"2027-01-31", true},  {"2027-02-28", true},  {"2028-02-29", true},  {"2000-02-29", true},
+                 {"2027-12-31", true},  {"2027-02-29", false}, {"2028-02-31", false}, {"2100-02-29", false},
+                 {"2027-04-31", false}, {"2027-13-01", false}, {"2027-00-01", false}, {"2027-01-00", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "# expires: %s\nleak:f\n", dates[i].date);
+        struct rules *rules = rules_of(text, err, sizeof err);
+        assert_int_equal(rules != NULL, dates[i].exists);
+        if (rules)
+            rules_free(rules);
+    }
+}
+
 #define MANY 10000
 
 /*
@@ -256,7 +277,7 @@ int main(void)
         cmocka_unit_test(test_stacks),     cmocka_unit_test(test_cut_stacks),
         cmocka_unit_test(test_kinds),      cmocka_unit_test(test_templates),
         cmocka_unit_test(test_places),     cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_the_last_decides), cmocka_unit_test(test_remarks),
+        cmocka_unit_test(test_the_last_decides), cmocka_unit_test(test_remarks), cmocka_unit_test(test_dates),
         cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
