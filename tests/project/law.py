@@ -71,7 +71,8 @@ SEES = {
     "tools": ["shadow", "report", "tools/messages", "tools/options", "tools/perfstat", "tools/launcher"],
 }
 SEES = {MACHINE: [], **{room: [MACHINE] + sees for room, sees in SEES.items()}}  # as the headers of include
-TOP = set("src include shadow report tests tools CMakeLists.txt LICENSE README.md ARCHITECTURE.md".split())
+TOP = set("src include shadow report tests tools docs man examples CMakeLists.txt LICENSE README.md ARCHITECTURE.md "
+          "CONTRIBUTING.md CHANGELOG.md SECURITY.md".split())
 RUNTIME = [MACHINE] + SHADOW + [room for room in SEES if room.startswith("src")]
 # A variable declared for other files; with default visibility every access would be a lookup in the GOT.
 SHOWN = re.compile(r"^extern (?!HIDDEN)[^(\n]*[;{]", re.MULTILINE)
