@@ -5,6 +5,7 @@
  * allocation.
  */
 #include "counters.h"
+#include "dispatch.h"
 #include "events.h"
 #include "intercept.h"
 #include "finish.h"

@@ -10,7 +10,5 @@
 /* Called by our constructor. */
 void events_constructed(void);
 void events_nonlocal_exit(const struct jump *j);
-/* Start events=all in all threads.  The last step of our constructor. */
-void events_dispatch(void);
 
 #endif

@@ -4,7 +4,8 @@
 #ifndef DISPATCH_PRIV_H
 #define DISPATCH_PRIV_H
 
-#include "events_priv.h"
+#include "dispatch.h"
+#include "origin.h"
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 

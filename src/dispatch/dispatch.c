@@ -17,7 +17,6 @@
  * (dispatch_signal.c).  It cannot use syscall user dispatch itself: prctl fails as on a kernel
  * without it.
  */
-#include "events_priv.h"
 #include "dispatch_priv.h"
 
 #include <errno.h>
