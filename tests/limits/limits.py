@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import (NOT_IN_CONTROL, Failure, Lacking, Run, main, must, needs_scene, read_text, run_plain,
+from harness import (BUILD, NOT_IN_CONTROL, Failure, Lacking, Run, main, must, needs_scene, read_text, run_plain,
                      same_as_plain)
 
 MIB = 1 << 20
@@ -169,12 +169,18 @@ def no_shared_memory_folder(stage):
             must(len(kept) == 1, 'run files in TMPDIR:', kept)
 
 
+# The directory of the test's output stays writable, and a build below one of the places stays visible.
 READ_ONLY = '''
 out=%s
+build=%s
 mount --make-rprivate /
 mount --bind $out $out
 for place in /dev/shm /run /tmp /var/tmp; do
-    case $out in $place*) ;; *) mount -t tmpfs -o ro none $place;; esac
+    case $out:$build in
+        $place/*:*) ;;
+        *:$place/*) mount --bind $place $place && mount -o remount,bind,ro $place;;
+        *) mount -t tmpfs -o ro none $place;;
+    esac
 done
 mount -o remount,bind,ro /
 if touch /read_only_or_not 2>/dev/null; then echo the root is writable >&2; exit 77; fi
@@ -185,7 +191,7 @@ def read_only_root(stage):
     """No writable directory: the launcher needs none, and by hand the program runs, too."""
     argv = [stage.program('limits/needs'), '5']
     plain = run_plain(stage, argv)
-    scene = namespace(READ_ONLY % stage.dir)
+    scene = namespace(READ_ONLY % (stage.dir, BUILD))
     nowhere = {'RTCHECK_POOL_DIR': None, 'XDG_RUNTIME_DIR': None, 'TMPDIR': '/nonexistent',
                'XDG_STATE_HOME': None, 'HOME': '/nonexistent'}
     checked(Run(stage, argv, wrap=scene, env=nowhere).wait(), plain, 1000)
