@@ -172,6 +172,28 @@ static void block_put(const struct sanitizer *s, const struct error *e)
             (unsigned long long)(start + e->block_bytes));
 }
 
+/* Return the signal's name without SIG. */
+static const char *signal_name(const struct error *e)
+{
+    const char *name = sigabbrev_np((int)e->crash.signal);
+
+    return name ? name : "unknown-crash";
+}
+
+static void crash_title_put(const struct sanitizer *s, const struct error *e)
+{
+    bool hidden = s->how->deterministic;
+    uint32_t access = e->crash.access;
+
+    fprintf(s->out, "%s on unknown address 0x%012llx (pc 0x%012llx T%u)\n", signal_name(e),
+            hidden ? 0 : (unsigned long long)e->address,
+            hidden ? 0 : (unsigned long long)e->crash.pc,
+            e->thread.number ? e->thread.number - 1 : 0);
+    if (access == ACCESS_READ || access == ACCESS_WRITE)
+        fprintf(s->out, "==%u==The signal is caused by a %s memory access.\n",
+                shown_pid(s->r, e->image, s->how), access == ACCESS_READ ? "READ" : "WRITE");
+}
+
 static void error_put(const struct sanitizer *s, const struct finding *f)
 {
     const struct error *e = f->error;
@@ -191,7 +213,10 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
         return;
     }
     head_put(s, e->image, "AddressSanitizer");
-    title_put(s, e);
+    if (e->kind == ERROR_CRASH)
+        crash_title_put(s, e);
+    else
+        title_put(s, e);
     stack_put(s, e->stack);
     sentence_put(s, f);
     block_put(s, e);
@@ -204,7 +229,7 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
               s->out);
         stack_put(s, e->alloc_stack);
     }
-    summary_put(s, f, short_title_of(e));
+    summary_put(s, f, e->kind == ERROR_CRASH ? signal_name(e) : short_title_of(e));
 }
 
 /* ---- leaks ----------------------------------------------------------------------------------- */

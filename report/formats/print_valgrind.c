@@ -7,7 +7,8 @@
  *
  *     Invalid free() / delete / delete[]                            baf, duf, maf
  *     Mismatched free() / delete / delete []                        mis
- *     Invalid write of size N                                       wua
+ *     Invalid write of size N                                       wua, sig
+ *     Invalid read of size N                                        sig
  *     N bytes in N blocks are definitely lost in loss record N of N
  *     (N direct, N indirect) bytes in N blocks are definitely lost in ..
  *     N bytes in N blocks are possibly lost in ..,  .. still reachable in ..
@@ -147,10 +148,59 @@ static void block_stacks_put(const struct memcheck *m, const struct error *e)
         stack_put(m, e->alloc_stack);
 }
 
+static bool is_access(const struct error *e)
+{
+    return e->crash.flags & CRASH_HAS_ADDRESS && e->crash.access != ACCESS_UNKNOWN;
+}
+
+static void end_put(const struct memcheck *m, const struct error *e)
+{
+    const char *name = sigabbrev_np((int)e->crash.signal);
+
+    line_put(m, "Process terminating with default action of signal %u (SIG%s)", e->crash.signal,
+             name ? name : "?");
+}
+
+/* memcheck reports the access, and then the end; other signals end the program without a report. */
+static void crash_heading_put(const struct memcheck *m, const struct error *e)
+{
+    unsigned bytes = e->crash.access_bytes ? e->crash.access_bytes : 1;
+
+    if (!is_access(e))
+        end_put(m, e);
+    else if (e->crash.access == ACCESS_EXECUTE)
+        line_put(m, "Jump to the invalid address stated on the next line");
+    else
+        line_put(m, "Invalid %s of size %u", e->crash.access == ACCESS_WRITE ? "write" : "read",
+                 bytes);
+}
+
+static void crash_put(const struct memcheck *m, const struct finding *f)
+{
+    const struct error *e = f->error;
+
+    crash_heading_put(m, e);
+    stack_put(m, e->stack);
+    if (is_access(e)) {
+        address_put(m, e);
+        block_stacks_put(m, e);
+        line_put(m, "%s", "");
+        end_put(m, e);
+    }
+    sentence_put(m, f);
+    line_put(m, "%s", "");
+    if (m->how->gen_rules)
+        error_rule_put(m->r, e, m->out);
+}
+
 static void error_put(const struct memcheck *m, const struct finding *f)
 {
     const struct error *e = f->error;
 
+    if (e->kind == ERROR_CRASH) {
+        crash_put(m, f);
+        return;
+    }
     if (e->kind == ERROR_WUA)
         line_put(m, "Invalid write of size %s", grouped(e->bytes ? e->bytes : 1).text);
     else if (e->kind == ERROR_MIS)

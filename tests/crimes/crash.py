@@ -84,8 +84,32 @@ def sentence(way, *options):
     return print(way, " ".join(options), "ok")
 
 
+# The lines of other tools' reports that programs look for.
+FORMATS = {
+    ("valgrind", "by_null"): ("Invalid read of size 8$", "Process terminating with default action of signal 11 [(]SIGSEGV[)]$"),
+    ("valgrind", "by_read_only"): ("Invalid write of size 8$", "Process terminating"),
+    ("valgrind", "by_null_call"): ("Jump to the invalid address stated on the next line$", "Process terminating"),
+    ("valgrind", "by_abort"): ("Process terminating with default action of signal 6 [(]SIGABRT[)]$",),
+    ("lsan", "by_null"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x000000000030 ",
+                          "The signal is caused by a READ memory access[.]$", "^SUMMARY: AddressSanitizer: SEGV .* in by_null$"),
+    ("lsan", "by_divide"): ("ERROR: AddressSanitizer: FPE on unknown address ", "^SUMMARY: AddressSanitizer: FPE .* in by_divide$"),
+}
+
+
+def in_format(form, way, lines):
+    done = subprocess.run([BUILD + "/bin/rtcheck", "--format=" + form, PROGRAM, way], capture_output=True, text=True, check=False,
+                          timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    for line in lines:
+        if len(re.findall(line, done.stderr, re.MULTILINE)) != 1:
+            wrong(way, "--format=%s has not one line %s:\n%s" % (form, line, done.stderr))
+    if "free()" in done.stderr or "attempting free" in done.stderr:
+        wrong(way, "--format=%s has a free:\n%s" % (form, done.stderr))
+
+
 for name in SENTENCES:
     sentence(name)
+for (form, name), lines in FORMATS.items():
+    in_format(form, name, lines)
 for name in ("by_null", "by_abort", "by_thread"):
     sentence(name, "-q")
     sentence(name, "--leaks=no")
