@@ -254,7 +254,7 @@ static void format_baf(struct wording *w)
 
 static void format_duf(struct wording *w)
 {
-    fprintf(w->out, "%s%s of ", is_named(w->e) ? "" : "duplicate ", verb_of(w->e));
+    fprintf(w->out, "%s%s of ", is_named(w->e) ? "" : "double ", verb_of(w->e));
     freed_block_put(w);
     if (is_named(w->e))
         fputs(" that had been freed", w->out);
@@ -284,8 +284,8 @@ static void format_maf(struct wording *w)
         bytes_put(w, offset - e->block_bytes);
     fputs(e->address < e->block      ? " before "
           : offset < e->block_bytes  ? " inside "
-          : offset == e->block_bytes ? "just behind "
-                                     : " behind the end of ",
+          : offset == e->block_bytes ? "just past the end of "
+                                     : " past the end of ",
           w->out);
     freed_block_put(w);
     if (e->block_state < countof(states) && states[e->block_state])
@@ -327,9 +327,9 @@ static void found_put(struct wording *w)
     const char *name = entry_name(w->e->entry);
 
     if (w->e->entry == ENTRY_EVICTION)
-        fputs(" (found when it left quarantine)", w->out);
+        fputs(" (detected when it left quarantine)", w->out);
     else if (name)
-        fprintf(w->out, " (found at %s)", name);
+        fprintf(w->out, " (detected at %s)", name);
 }
 
 static void span_put(struct wording *w, const char *what, uint64_t first, uint64_t last)
@@ -349,7 +349,7 @@ static void format_wua(struct wording *w)
 {
     static const char *const where[] = {
         [DAMAGE_NONE] = " at ",
-        [DAMAGE_AFTER] = " behind ",
+        [DAMAGE_AFTER] = " past the end of ",
         [DAMAGE_BEFORE] = " before ",
         [DAMAGE_INSIDE] = " inside ",
     };
@@ -498,7 +498,7 @@ const char *thread_label(const struct error *e)
 static const char *call_label(const struct error *e)
 {
     if (e->kind == ERROR_WUA)
-        return "found at";
+        return "detected at";
     if (e->kind == ERROR_CRASH)
         return "crashed";
     if (is_query(e))

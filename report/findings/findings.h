@@ -153,7 +153,7 @@ const struct kind_text *kind_text(uint32_t kind);
 char *leak_sentence(const struct leak_row *row, bool deterministic);
 /* Describe the referrer of the leak's first block. */
 char *witness_sentence(struct report *r, const struct leak *leak, bool deterministic);
-/* "2 blocks of 32 B behind it": blocks that are indirectly lost. NULL: there are none. */
+/* "2 blocks of 32 B indirectly lost": blocks that are indirectly lost. NULL: there are none. */
 char *format_indirect(const struct leak_row *row);
 /* "3 blocks", or for CLASS_MAPPED "3 mappings". made_label: the label of the allocating stack. */
 struct amount things_text(enum leak_class class, uint64_t n);
@@ -220,7 +220,7 @@ struct error_rows finding_rows(const struct finding *f);
 /* A kind of finding; a finding's `code` is that of one of these. */
 struct check {
     const char *code;
-    const char *title; /* "duplicate free" */
+    const char *title; /* "double free" */
     const char *help;
 };
 

@@ -128,8 +128,8 @@ char *format_indirect(const struct leak_row *row)
 
     if (row->indirect_blocks == 0)
         return NULL;
-    if (asprintf(&text, "%s of %s behind %s", block_text(row->indirect_blocks).text,
-                 size_text(row->indirect_bytes).text, row->blocks > 1 ? "them" : "it") < 0)
+    if (asprintf(&text, "%s of %s indirectly lost", block_text(row->indirect_blocks).text,
+                 size_text(row->indirect_bytes).text) < 0)
         text = NULL;
     return xalloc(text);
 }

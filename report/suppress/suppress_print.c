@@ -173,11 +173,8 @@ static const char *sum_put(const struct hidden *sum, const struct leak_sum *indi
         comma = ", and ";
     }
     if (indirect->blocks > 0)
-        fprintf(out, "%s%s in %s behind %s", comma, size_text(indirect->bytes).text,
-                block_text(indirect->blocks).text,
-                leaks == 1  ? "it"
-                : leaks > 1 ? "them"
-                            : "leaks");
+        fprintf(out, "%s%s in %s indirectly lost", comma, size_text(indirect->bytes).text,
+                block_text(indirect->blocks).text);
     if (sum->leaks > 0)
         comma = ", ";
     if (sum->errors > 0) {

@@ -218,7 +218,7 @@ void own_cost_print(const struct report *r, const struct cost_sum *all, const st
 {
     const struct own_cost *sum = &r->own_cost;
 
-    fprintf(page->out, "%*sour share: ", COST_COLUMN, "");
+    fprintf(page->out, "%*sown cost: ", COST_COLUMN, "");
     if (own_cost_is_known(sum))
         own_cost_put(r, all, page);
     else

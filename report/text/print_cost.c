@@ -137,7 +137,7 @@ static void ours_put(const struct report *r, const struct cost_sum *sum, const s
     else
         fprintf(page->out, "records n/a: %s", cost_reason(r, false));
     if (sum->leaks.processes > 0 && page->how->leaks != PRINT_LEAKS_NOTHING)
-        fprintf(page->out, ", leaks looked for in %.3f ms (" COST_BY_CLOCK ") from %s of roots",
+        fprintf(page->out, ", leak scan %.3f ms (" COST_BY_CLOCK "), %s of roots",
                 (double)sum->leaks.ns / 1e6, size_text(sum->leaks.root_bytes).text);
 }
 

@@ -63,7 +63,7 @@ static void heading_print(const struct part *part, const struct page *page)
     fprintf(page->out, "  %s: %s in %s", count_text(part->count, "place", "places").text,
             size_text(bytes).text, things_text(part->rows[0].first->class, blocks).text);
     if (indirect_blocks > 0)
-        fprintf(page->out, ", and %s in %s behind them", size_text(indirect_bytes).text,
+        fprintf(page->out, ", and %s in %s indirectly lost", size_text(indirect_bytes).text,
                 block_text(indirect_blocks).text);
     fputc('\n', page->out);
 }

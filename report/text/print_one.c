@@ -190,7 +190,7 @@ static void leak_show(struct report *r, const struct leak *leak, struct page *pa
     page->program = program_path(r, leak->image);
     head_print(leak->id, sentence, page);
     free(sentence);
-    text_line_put("behind", format_indirect(&row), page);
+    text_line_put("and", format_indirect(&row), page);
     label_put("first", page);
     if (!page->how->deterministic)
         fprintf(page->out, "0x%llx, ", (unsigned long long)leak->block);

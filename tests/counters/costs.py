@@ -35,7 +35,7 @@ def counted(stage):
     for mode, times in (('plain', 2), ('threads', 6), ('forks', 6)):
         self, log = run(stage, mode)
         are_about(operations(self), times * PAIRS, mode)
-        must('our share: ' in log and 'p99' in log, log)
+        must('own cost: ' in log and 'p99' in log, log)
     self, log = run(stage, 'plain', how='hand')
     are_about(operations(self), 2 * PAIRS, 'by hand')
     share = self['share']
@@ -115,7 +115,7 @@ def too_few(stage):
 def switched_off(stage):
     self, log = run(stage, 'plain', options=['cost-every=0'])
     must(self['share'] is None and 'cost-every=0' in self['share_why'], self)
-    must('our share: n/a: nothing was timed: cost-every=0\n' in log, log)
+    must('own cost: n/a: nothing was timed: cost-every=0\n' in log, log)
 
 
 main([(f.__name__, f) for f in (counted, maps, cycles, killed, forbidden, between, too_few, switched_off)])

@@ -1,5 +1,5 @@
 /*
- * acts.c - N duplicate frees, each with its own stack: ACTS N [TWICE].  ACTS 0 has one warning instead.
+ * acts.c - N double frees, each with its own stack: ACTS N [TWICE].  ACTS 0 has one warning instead.
  *
  * rtc-build: -fno-builtin -fno-optimize-sibling-calls
  */

@@ -188,11 +188,11 @@ constexpr const char *why_not(entry e, error k, place p)
     if (k == ALIGN_TOLD && !(facts[e].flags & TOLD_ALIGN))
         return "it is told no alignment";
     if ((k == ZERO || k == ALIGN_TOLD) && p == FREED)
-        return "what is freed again is a duplicate free, whatever frees it";
+        return "what is freed again is a double free, whatever frees it";
     if (k == SIZE && !(facts[e].flags & SIZED))
         return "it is told no size";
     if ((k == MIS || k == SIZE) && p == FREED)
-        return "what is freed again is a duplicate free, whatever frees it";
+        return "what is freed again is a double free, whatever frees it";
     if (k == MIS && p == ARRAYS && facts[e].own == ARRAY)
         return "it frees arrays";
     if (k >= SIZE && !is_own(e, p))

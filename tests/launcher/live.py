@@ -47,9 +47,9 @@ def told_while_it_runs(stage):
     pid = lines[0].split()[1]
     for line in lines:
         must(line.startswith('rtcheck: %s duf-' % pid), 'line', line)
-        must('duplicate free of a 40-byte block; freed again' in line and 'live.c:13' in line, line)
+        must('double free of a 40-byte block; freed again' in line and 'live.c:13' in line, line)
     all_lines = run.end()
-    must(any('2 duplicate frees' in line for line in all_lines[2:]), 'not at the end:', all_lines)
+    must(any('2 double frees' in line for line in all_lines[2:]), 'not at the end:', all_lines)
     must(pid[:-1] in ' '.join(all_lines[2:]), 'another pid', all_lines)
 
 
@@ -58,7 +58,7 @@ def the_first_ten(stage):
     lines = run.read_until(11)
     must(all(' duf-' in line for line in lines[:10]), lines)
     must(lines[10] == 'rtcheck: there are more: at the end', lines[10])
-    must(any('12 duplicate frees' in line for line in run.end()), 'not at the end')
+    must(any('12 double frees' in line for line in run.end()), 'not at the end')
 
 
 def nothing_to_tell(stage):

@@ -380,8 +380,8 @@ def findings(stage):
     pool = room + '/rtcheck/last.pool'
     got = run(stage, faulty, '5', env=env)
     expect(got, 5, 'in control; 1 problem; no leaks; exit status 5; run file: ' + pool)
-    must(got[2].startswith('rtcheck: 1 problem: 1 duplicate free; '), got[2])
-    name = re.search(r'^ (duf-[0-9a-f]{8})  duplicate free of a 40-byte block$', got[2], re.M)
+    must(got[2].startswith('rtcheck: 1 problem: 1 double free; '), got[2])
+    name = re.search(r'^ (duf-[0-9a-f]{8})  double free of a 40-byte block$', got[2], re.M)
     must(name, got[2])
     shown = run(stage, 'show', name[1], env=env)
     must(shown[0] == 0 and shown[1].startswith(name[0].strip() + '\n') and 'free_twice+0x' in shown[1], shown)
@@ -404,7 +404,7 @@ def findings_of_children(stage):
     expect(got, 23, '1 problem')
     must(', 40 times, in 40 processes (first ' in got[2], got[2])
     later = run(stage, 'report', env=env)
-    must(' duplicate free of a 40-byte block\n' in later[1], later)
+    must(' double free of a 40-byte block\n' in later[1], later)
 
 
 def long_commands(stage):

@@ -70,7 +70,7 @@ def headline(text):
 
 
 def findings(text):
-    return [name for name, words in (('double free', 'duplicate free|double free'), ('overflow', 'bad write'),
+    return [name for name, words in (('double free', 'double free|double free'), ('overflow', 'bad write'),
                                      ('leak', r'\d leaks?\b'))
             if re.search(words, headline(text))]
 

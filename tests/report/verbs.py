@@ -17,7 +17,7 @@ from made_runs import HERE, RTCHECK, WHY_NO_SHARE, check, main, make, must, refu
 
 REPORTED = 116  # offset of run_header.reported
 
-SUM = ("rtcheck: 5 problems: 1 bad free, 1 duplicate free, 1 misaligned free, 1 mismatched free, 1 bad write, "
+SUM = ("rtcheck: 5 problems: 1 invalid free, 1 double free, 1 free inside a block, 1 mismatched free, 1 bad write, "
        "1 warning; 50 allocs, 39 frees, 3 processes\n")
 VERDICT = "rtcheck: in control; 5 problems; exit status 3"
 
@@ -32,7 +32,7 @@ COST = ("COST            task clock 12.346 ms (clock_gettime, of 1 of 3 processe
         "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB"
         " (getrusage, of 1 of 3 processes)\n"
         "                checker: 50 allocs, 39 frees, 96.0 KiB of records\n"
-        "                our share: n/a: " + WHY_NO_SHARE + "; a block in use: 16 B of record, 42.3 B of redzone and rounding\n")
+        "                own cost: n/a: " + WHY_NO_SHARE + "; a block in use: 16 B of record, 42.3 B of redzone and rounding\n")
 
 
 @check
@@ -41,7 +41,7 @@ def text_of_a_file():
     must(done.returncode == 0 and done.stderr == "", done.stderr)
     must(done.stdout.startswith(SUM + "  prog1   pid 2000000000   ran 0.00 s\n"
                                 "ERRORS\n"
-                                " duf-360faff4  duplicate free of a 40-byte block\n"
+                                " duf-360faff4  double free of a 40-byte block\n"
                                 "     0x700000010040, thread 1, 2 times, in 2 processes (first 2000000000, prog1)\n"
                                 "     freed again  libé.so+0x2020\n"
                                 "                  prog+0x1010\n"
@@ -147,7 +147,7 @@ def show_all_ids():
 def show_one():
     make("run.pool")
     done = rtcheck("show", "wua-36c05ea6", "run.pool")
-    must(done.stdout == "wua-36c05ea6  bytes written behind a 16-byte block, at offsets 16 to 18 (found at exit)\n"
+    must(done.stdout == "wua-36c05ea6  bytes written past the end of a 16-byte block, at offsets 16 to 18 (detected at exit)\n"
          "  address       0x700000010110\n"
          "  block         0x700000010100, 16 bytes, malloc, in use\n"
          "  found there   61 62 63 abc\n"
@@ -170,7 +170,7 @@ def show_one():
 @check
 def show_of_the_newest():
     kept = make("state/rtcheck/last.pool", later(99))
-    must(rtcheck("show", "duf-360faff4").stdout.startswith("duf-360faff4  duplicate free"))
+    must(rtcheck("show", "duf-360faff4").stdout.startswith("duf-360faff4  double free"))
     kept.unlink()
 
 
@@ -224,8 +224,8 @@ def log_file():
 @check
 def leaks_in_words():
     done = rtcheck("report", make("run.pool", "leaks", "clean"))
-    must("LEAKS (mel)  2 places: 42 B in 4 blocks, and 26 B in 2 blocks behind them\n" in done.stdout, done.stdout)
-    must("leaks looked for in 3.100 ms (clock_gettime) from 1.0 MiB of roots\n" in done.stdout, done.stdout)
+    must("LEAKS (mel)  2 places: 42 B in 4 blocks, and 26 B in 2 blocks indirectly lost\n" in done.stdout, done.stdout)
+    must("leak scan 3.100 ms (clock_gettime), 1.0 MiB of roots\n" in done.stdout, done.stdout)
     must("leaked 68 B in 6 blocks, possibly 82 B in 6 blocks; " in done.stdout.splitlines()[-1], done.stdout)
     must("leaks are not known: a thread would not leave the allocator\n" in done.stdout, done.stdout)
     for option, status in (("--leak-check=yes", 9), ("--leaks=no", 0), ("--errors-for-leak-kinds=none", 0),
@@ -247,7 +247,7 @@ def show_leaks():
         must("\n  witness       " in done.stdout, done.stdout)
     lost = rtcheck("show", report["leaks"][0]["id"], "run.pool").stdout
     must("memory leak (mel): found 2 blocks, 20 B in total\n" in lost, lost)
-    must("\n  behind        2 blocks of 26 B behind them\n" in lost, lost)
+    must("\n  and           2 blocks of 26 B indirectly lost\n" in lost, lost)
     must("\n  first         0x700000010100, 10 bytes\n" in lost, lost)
     must("\n  allocated by  thread 1, tid 101\n" in lost, lost)
     must("\n  witness       nobody points to it\n" in lost, lost)
@@ -367,7 +367,7 @@ def end_wakes_the_process():
 def end_with_options():
     done = rtcheck("report", "--end", make("end.pool", "hand", "options=quiet=yes:log_file=end.%p.log"))
     must(done.returncode == 0 and done.stderr == "", done.stderr)
-    must("1 duplicate free" in (HERE / "end.2000000000.log").read_text())
+    must("1 double free" in (HERE / "end.2000000000.log").read_text())
     done = rtcheck("report", "--end", make("end.pool", "hand", "options=memuse=yes"))
     must("Allocated at\n  biu-" in done.stderr, done.stderr)
 

@@ -3,8 +3,8 @@
  *
  *     races ROUNDS THREADS BYTES
  *
- * Exactly one of them frees it; the others make a duplicate free, which does not harm the program.  The
- * driver counts the recorded duplicate frees.
+ * Exactly one of them frees it; the others make a double free, which does not harm the program.  The
+ * driver counts the recorded double frees.
  *
  * The instant is a reading of the processor's clock a little ahead: threads that run by then free
  * within some nanoseconds of each other, the others follow.  On a busy machine a round takes as long as

@@ -24,7 +24,7 @@ def race(how, size, ci, full):
         must(together > 0, 'threads were together in none of', rounds, 'rounds')
         losers, all_bad = run.report.bad_frees('duf'), run.report.bad_frees()
         must(losers == rounds * (THREADS - 1), losers, 'losers of', rounds, 'rounds')
-        must(all_bad == losers, all_bad - losers, 'other bad frees')
+        must(all_bad == losers, all_bad - losers, 'other invalid frees')
         return '%d rounds, %d losers, together %d times' % (rounds, losers, together)
     return check
 

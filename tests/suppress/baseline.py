@@ -135,7 +135,7 @@ def in_mid_run():
     must("leak check 1 of " in done.stderr and "2 findings by going.json\n" in done.stderr, done.stderr)
     meanwhile, end = told_meanwhile(("./going", "new"))
     must(meanwhile.count(" mel-") == 1 and meanwhile.count("duf-") == 1, "while it went on:", meanwhile)
-    must("2 problems: 1 leak, 1 duplicate free;" in end, "at its end:", end)
+    must("2 problems: 1 leak, 1 double free;" in end, "at its end:", end)
     env = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="baseline=going.json")
     said = subprocess.run("./going", stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=60).stderr
     must("leak check 1 of " in said and " mel-" not in said, "by hand:", said)

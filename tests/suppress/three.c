@@ -1,6 +1,6 @@
 /*
  * three.c - two leaks that differ in the third frame only, one that libc allocated, one held only
- * by an interior pointer, and a duplicate free.
+ * by an interior pointer, and a double free.
  *
  * rtc-build: -O1 -g -fno-optimize-sibling-calls
  *

@@ -76,25 +76,25 @@ static void check(const struct word_case *cases, size_t count, bool deterministi
 static void test_duf(void **state)
 {
     static const struct word_case cases[] = {
-        {DUF(FREE, 40, FREED), "duplicate free of a 40-byte block"},
-        {DUF(CFREE, 0, FREED), "duplicate free of a 0-byte block, by cfree"},
-        {DUF(FREE, 8, FREED), "duplicate free of an 8-byte block"},
-        {DUF(FREE, 11, FREED), "duplicate free of an 11-byte block"},
-        {DUF(FREE, 18, FREED), "duplicate free of an 18-byte block"},
-        {DUF(FREE, 80, FREED), "duplicate free of an 80-byte block"},
-        {DUF(FREE, 110, FREED), "duplicate free of a 110-byte block"},
-        {DUF(FREE, 1100, FREED), "duplicate free of a 1100-byte block"},
-        {DUF(FREE, 11000, FREED), "duplicate free of an 11000-byte block"},
-        {DUF(FREE, 800000, FREED), "duplicate free of an 800000-byte block"},
-        {DUF(FREE, 180000, FREED), "duplicate free of a 180000-byte block"},
-        {DUF(DELETE_ARRAY, 40, FREED), "duplicate free of a 40-byte malloc block, by operator delete[]"},
-        {DUF(FREE_SIZED, 40, FREED), "duplicate free of a 40-byte block, by free_sized"},
+        {DUF(FREE, 40, FREED), "double free of a 40-byte block"},
+        {DUF(CFREE, 0, FREED), "double free of a 0-byte block, by cfree"},
+        {DUF(FREE, 8, FREED), "double free of an 8-byte block"},
+        {DUF(FREE, 11, FREED), "double free of an 11-byte block"},
+        {DUF(FREE, 18, FREED), "double free of an 18-byte block"},
+        {DUF(FREE, 80, FREED), "double free of an 80-byte block"},
+        {DUF(FREE, 110, FREED), "double free of a 110-byte block"},
+        {DUF(FREE, 1100, FREED), "double free of a 1100-byte block"},
+        {DUF(FREE, 11000, FREED), "double free of an 11000-byte block"},
+        {DUF(FREE, 800000, FREED), "double free of an 800000-byte block"},
+        {DUF(FREE, 180000, FREED), "double free of a 180000-byte block"},
+        {DUF(DELETE_ARRAY, 40, FREED), "double free of a 40-byte malloc block, by operator delete[]"},
+        {DUF(FREE_SIZED, 40, FREED), "double free of a 40-byte block, by free_sized"},
         {DUF(REALLOC, 40, FREED), "realloc of a 40-byte block that had been freed"},
         {DUF(REALLOCARRAY, 40, FREED), "reallocarray of a 40-byte block that had been freed"},
-        {DUF(NONE, 40, FREED), "duplicate free of a 40-byte block"},
+        {DUF(NONE, 40, FREED), "double free of a 40-byte block"},
         {DUF(FREE, 40, FREE),
-         "duplicate free of a 40-byte block, possibly of an older block at this address"},
-        {DUF(FREE, 40, INHERITED), "duplicate free of a 40-byte block, possibly: what it was at "
+         "double free of a 40-byte block, possibly of an older block at this address"},
+        {DUF(FREE, 40, INHERITED), "double free of a 40-byte block, possibly: what it was at "
                                    "the fork is not known"},
     };
 
@@ -122,8 +122,8 @@ static void test_maf(void **state)
                                   "freed: what it was at the fork is not known)"},
         {MAF(FREE, 1, LIVE), "free of an address 1 byte inside a 40-byte block"},
         {MAF(FREE, 39, LIVE), "free of an address 39 bytes inside a 40-byte block"},
-        {MAF(FREE, 40, LIVE), "free of an address just behind a 40-byte block"},
-        {MAF(FREE, 41, LIVE), "free of an address 1 byte behind the end of a 40-byte block"},
+        {MAF(FREE, 40, LIVE), "free of an address just past the end of a 40-byte block"},
+        {MAF(FREE, 41, LIVE), "free of an address 1 byte past the end of a 40-byte block"},
         {MAF(FREE, -4, LIVE), "free of an address 4 bytes before a 40-byte block"},
         {MAF(REALLOC, 8, LIVE), "realloc of an address 8 bytes inside a 40-byte block"},
         {MAF(DELETE, 8, FREED),
@@ -292,24 +292,24 @@ static void test_mis(void **state)
 static void test_wua(void **state)
 {
     static const struct word_case cases[] = {
-        {WUA(FREE, AFTER, 24, 1), "1 byte written behind a 24-byte block, at offset 24 (found at free)"},
+        {WUA(FREE, AFTER, 24, 1), "1 byte written past the end of a 24-byte block, at offset 24 (detected at free)"},
         {WUA(REALLOC, AFTER, 24, 4),
-         "bytes written behind a 24-byte block, at offsets 24 to 27 (found at realloc)"},
-        {WUA(EXIT, AFTER, 30, 1), "1 byte written behind a 24-byte block, at offset 30 (found at exit)"},
+         "bytes written past the end of a 24-byte block, at offsets 24 to 27 (detected at realloc)"},
+        {WUA(EXIT, AFTER, 30, 1), "1 byte written past the end of a 24-byte block, at offset 30 (detected at exit)"},
         {WUA(EXIT, BEFORE, -1, 1),
-         "1 byte written before a 24-byte block, 1 byte before its start (found at exit)"},
+         "1 byte written before a 24-byte block, 1 byte before its start (detected at exit)"},
         {WUA(EXIT, BEFORE, -8, 1),
-         "1 byte written before a 24-byte block, 8 bytes before its start (found at exit)"},
+         "1 byte written before a 24-byte block, 8 bytes before its start (detected at exit)"},
         {WUA(FREE, BEFORE, -8, 4),
-         "bytes written before a 24-byte block, 8 to 5 bytes before its start (found at free)"},
+         "bytes written before a 24-byte block, 8 to 5 bytes before its start (detected at free)"},
         {WUA(EVICTION, INSIDE, 4, 1), "1 byte written inside a 24-byte block, at offset 4, after "
-                                      "it was freed (found when it left quarantine)"},
+                                      "it was freed (detected when it left quarantine)"},
         {WUA(EXIT, INSIDE, 0, 24), "bytes written inside a 24-byte block, at offsets 0 to 23, "
-                                   "after it was freed (found at exit)"},
-        {WUA_FREED(EVICTION, AFTER, 24), "1 byte written behind a 24-byte block, at offset 24, after "
-                                          "it was freed (found when it left quarantine)"},
+                                   "after it was freed (detected at exit)"},
+        {WUA_FREED(EVICTION, AFTER, 24), "1 byte written past the end of a 24-byte block, at offset 24, after "
+                                          "it was freed (detected when it left quarantine)"},
         {WUA_FREED(EXIT, BEFORE, -1), "1 byte written before a 24-byte block, 1 byte before its start, "
-                                      "after it was freed (found at exit)"},
+                                      "after it was freed (detected at exit)"},
         {WUA(NONE, NONE, 0, 1), "1 byte written at a 24-byte block, at offset 0"},
     };
 
@@ -407,7 +407,7 @@ static void test_rows(void **state)
          {"called from", "allocated"}, 0},
         {{.kind = ERROR_WUA, .entry = ENTRY_EXIT, .stack = NO_SITE, .free_stack = NO_SITE},
          {"allocated"}, 0},
-        {{.kind = ERROR_WUA, .entry = ENTRY_FREE}, {"found at", "freed", "allocated"}, 0},
+        {{.kind = ERROR_WUA, .entry = ENTRY_FREE}, {"detected at", "freed", "allocated"}, 0},
         {{.kind = ERROR_BAF, .entry = ENTRY_FREE, .free_stack = NO_SITE, .alloc_stack = NO_SITE},
          {"called from"}, 0},
     };

@@ -19,7 +19,7 @@
     "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
     "tell\n"                                                                                       \
     "                checker: 14 allocs, 4 frees, records n/a: the system did not tell\n"          \
-    "                our share: n/a: nothing was timed: no process came so far"
+    "                own cost: n/a: nothing was timed: no process came so far"
 
 static void test_default(void **state)
 {

@@ -48,7 +48,7 @@ static struct error_record *a_duf(const struct parts *p, unsigned depth)
     "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
     "tell\n"                                                                                       \
     "                checker: 5 allocs, 4 frees, records n/a: the system did not tell\n"            \
-    "                our share: n/a: nothing was timed: no process came so far\n"
+    "                own cost: n/a: nothing was timed: no process came so far\n"
 
 static struct build one_duf(void)
 {
@@ -71,10 +71,10 @@ static void test_one_error(void **state)
 
     (void)state;
     assert_string_equal(text_of(&b, (struct print_options){.pool = "/state/last.pool"}),
-                        "rtcheck: 1 problem: 1 duplicate free; 5 allocs, 4 frees, 1 process\n"
+                        "rtcheck: 1 problem: 1 double free; 5 allocs, 4 frees, 1 process\n"
                         "  prog1   pid 2000000001   ran 0.42 s\n"
                         "ERRORS\n"
-                        " " ID "  duplicate free of a 40-byte block\n"
+                        " " ID "  double free of a 40-byte block\n"
                         "     0x7e0000000040, thread main, 12 times\n"
                         "     freed again  prog1+0x20\n"
                         "                  prog1+0x10\n"
@@ -92,10 +92,10 @@ static void test_deterministic(void **state)
 
     (void)state;
     assert_string_equal(text_of(&b, (struct print_options){.deterministic = true}),
-                        "rtcheck: 1 problem: 1 duplicate free; 5 allocs, 4 frees, 1 process\n"
+                        "rtcheck: 1 problem: 1 double free; 5 allocs, 4 frees, 1 process\n"
                         "  prog1\n"
                         "ERRORS\n"
-                        " " ID "  duplicate free of a 40-byte block\n"
+                        " " ID "  double free of a 40-byte block\n"
                         "     thread main, 12 times\n"
                         "     freed again  prog1+0x20\n"
                         "                  prog1+0x10\n"
@@ -112,8 +112,8 @@ static void test_colors(void **state)
     const char *text = text_of(&b, (struct print_options){.color = true});
 
     (void)state;
-    must_print(text, "\033[1;31mrtcheck: 1 problem: 1 duplicate free\033[0m; 5 allocs");
-    must_print(text, "\n\033[1mERRORS\033[0m\n \033[1;31m" ID "\033[0m  duplicate");
+    must_print(text, "\033[1;31mrtcheck: 1 problem: 1 double free\033[0m; 5 allocs");
+    must_print(text, "\n\033[1mERRORS\033[0m\n \033[1;31m" ID "\033[0m  double");
     must_print(text, "\033[1mIN USE AT EXIT\033[0m  nothing\n");
     must_print(text, "\033[1;31mrtcheck: in control; 1 problem; \033[0mexit");
     b = build_begin();
@@ -137,9 +137,9 @@ static void test_headlines(void **state)
         {{ERROR_OOM}, "rtcheck: no problems, 1 warning, 5 allocs", false},
         {{ERROR_OOM, ERROR_OOM}, "rtcheck: no problems, 2 warnings, 5 allocs", false},
         {{ERROR_FOREIGN}, "rtcheck: no problems, 5 allocs", false},
-        {{ERROR_BAF}, "rtcheck: 1 problem: 1 bad free; 5 allocs", true},
+        {{ERROR_BAF}, "rtcheck: 1 problem: 1 invalid free; 5 allocs", true},
         {{ERROR_BAF, ERROR_BAF, ERROR_DUF, ERROR_MAF, ERROR_MIS, ERROR_WUA},
-         "rtcheck: 6 problems: 2 bad frees, 1 duplicate free, 1 misaligned free, 1 mismatched free, "
+         "rtcheck: 6 problems: 2 invalid frees, 1 double free, 1 free inside a block, 1 mismatched free, "
          "1 bad write; 5 allocs", true},
         {{ERROR_WUA, ERROR_WUA, ERROR_OOM},
          "rtcheck: 2 problems: 2 bad writes, 1 warning; 5 allocs", true},
@@ -178,14 +178,14 @@ static void test_not_looked_for(void **state)
     build_image_header(&b, p.area)->checks = 0;
     build_image_header(&b, p.area)->bad_frees[BAD_FREE_DUPLICATE] = 2;
     must_print(text_of(&b, (struct print_options){.quiet = true}),
-               "rtcheck: 2 problems: 2 duplicate frees; 5 allocs");
+               "rtcheck: 2 problems: 2 double frees; 5 allocs");
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->flags = IMAGE_OWN_MALLOC;
     must_print(text_of(&b, (struct print_options){0}), "rtcheck: nothing was checked, 5 allocs");
     b = one_duf();
     build_image_header(&b, 1)->errors_unrecorded = 3;
-    must_print(text_of(&b, (struct print_options){0}), "rtcheck: at least 1 problem: 1 duplicate free");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: at least 1 problem: 1 double free");
 }
 
 /* Counters and records count the same errors: each is reported once. */
@@ -195,11 +195,11 @@ static void test_counted_once(void **state)
 
     (void)state;
     build_image_header(&b, 1)->bad_frees[BAD_FREE_DUPLICATE] = 12;
-    must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 double free; 5 allocs");
     b = one_duf();
     build_image_header(&b, 1)->bad_frees[BAD_FREE_DUPLICATE] = 12;
     build_image_header(&b, 1)->checks = 0; /* its value is ignored: there are records */
-    must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 duplicate free; 5 allocs");
+    must_print(text_of(&b, (struct print_options){0}), "rtcheck: 1 problem: 1 double free; 5 allocs");
 }
 
 /* ---- how much ------------------------------------------------------------------------------ */
@@ -224,7 +224,7 @@ static void test_forty_lines(void **state)
     must_print(text, "ERRORS\n duf-");
     must_print(text, "     freed again  prog1+0x1010\n");
     must_print(text, " more: rtcheck report --all /state/last.pool\nIN USE");
-    must_print(text, " duplicate free of a 40-byte block; freed again prog1+0x");
+    must_print(text, " double free of a 40-byte block; freed again prog1+0x");
     if (lines_of(text) > 40 || lines_of(text) < 36)
         fail_msg("%u lines:\n%s", lines_of(text), text);
 }

@@ -41,9 +41,9 @@ static void test_table(void **state)
 
     (void)state;
     must_print(text, "rtcheck: 3 problems: 2 leaks, 1 possible leak; 5 allocs, 4 frees, 1 process\n");
-    must_print(text, "LEAKS (mel)  2 places: 46 B in 4 blocks, and 64 B in 2 blocks behind them\n"
+    must_print(text, "LEAKS (mel)  2 places: 46 B in 4 blocks, and 64 B in 2 blocks indirectly lost\n"
                    " Id            Total Size  Num of Blocks  Block Address   Allocation Call Stack\n");
-    must_print(text, "        16 B              1  0x700000010200  prog1+0x10; 2 blocks of 64 B behind it\n"
+    must_print(text, "        16 B              1  0x700000010200  prog1+0x10; 2 blocks of 64 B indirectly lost\n"
                    " mel-");
     must_print(text, "        30 B              3  -               prog1+0x20 < prog1+0x10\n"
                    "POSSIBLE LEAKS (aib, air)  1 place: 256 B in 1 block\n");
@@ -99,12 +99,12 @@ static void test_suppressed(void **state)
     uint32_t usual = LEAK_DEFINITE | LEAK_POSSIBLE, lost = 1 << CLASS_LOST, indirect = 1 << CLASS_INDIRECT;
 
     (void)state;
-    assert_suppressed(lost, usual, "SUPPRESSED      2 leaks of 46 B in 4 blocks, and 64 B in 2 blocks behind them, by 0 rules\n");
+    assert_suppressed(lost, usual, "SUPPRESSED      2 leaks of 46 B in 4 blocks, and 64 B in 2 blocks indirectly lost, by 0 rules\n");
     assert_suppressed(lost | indirect, ALL_KINDS, "SUPPRESSED      3 leaks of 110 B in 6 blocks, by 0 rules\n");
-    assert_suppressed(indirect, usual, "SUPPRESSED      64 B in 2 blocks behind leaks, by 0 rules\n");
+    assert_suppressed(indirect, usual, "SUPPRESSED      64 B in 2 blocks indirectly lost, by 0 rules\n");
     assert_suppressed(1 << CLASS_INTERIOR, usual, "SUPPRESSED      1 leak of 256 B in 1 block, by 0 rules\n");
     assert_suppressed(1 << CLASS_INTERIOR | 1 << CLASS_POSSIBLY_INDIRECT, usual,
-                      "SUPPRESSED      1 leak of 256 B in 1 block, and 7 B in 1 block behind it, by 0 rules\n");
+                      "SUPPRESSED      1 leak of 256 B in 1 block, and 7 B in 1 block indirectly lost, by 0 rules\n");
 }
 
 static void test_indirect_of_known(void **state)
@@ -150,7 +150,7 @@ static void test_records(void **state)
     (void)state;
     must_print(text, "  memory leak (mel): found a block of 16 bytes at 0x700000010200\n"
                    "     witness      nobody but itself, or what is behind it\n"
-                   "     and          2 blocks of 64 B behind it\n"
+                   "     and          2 blocks of 64 B indirectly lost\n"
                    "     allocated    [1]  prog1+0x10\n");
     must_print(text, "  memory leak (mel): found 3 blocks, 30 B in total\n"
                    "     the first    nobody points to it\n"
@@ -220,7 +220,7 @@ static void test_inherited(void **state)
     must_print(text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}),
                "found an inherited block of 24 bytes at 0x700000010100\n"
                "     witness      nobody points to it\n"
-               "     and          1 block of 9 B behind it\n");
+               "     and          1 block of 9 B indirectly lost\n");
 }
 
 /* ---- merged by leading frames -------------------------------------------------------------- */
