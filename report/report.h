@@ -1,9 +1,24 @@
 /*
  * report.h - the interface of report: from a run file, which is untrusted, to findings as text.
  *
- * Runs outside the checked process only. shadow/verify.c checks every part of a file before it is
- * used; holes are never read through a mapping. Not thread-safe. Messages go into buffers of the
- * caller. Only the print_ functions print, to the stream that they are given.
+ * A caller opens a report, requests what it needs (report_want_*), collects the run
+ * (report_collect; during a run also report_absorb_ended), applies suppressions and a baseline,
+ * prints, and closes it:
+ *
+ *     report_open -> report_collect -> report_suppress, report_compare -> report_print_* -> close
+ *
+ * The rooms below, in their order, are described in base/basics.h.  None of them is visible to
+ * tools: this is the only header of report on its include path.
+ *
+ * Runs outside the checked process only.  shadow/verify.c checks every part of a file before it is
+ * used; holes are never read through a mapping.  Files of programs are parsed in a helper process
+ * (symbols).  Messages go into buffers of the caller.  Only the print_ functions print, to the
+ * stream that they are given.
+ *
+ * Data: struct report owns all tables of a run.  Rules and baselines are the caller's and must
+ * outlive the report.
+ *
+ * Not thread-safe: no locks.
  */
 #ifndef REPORT_H
 #define REPORT_H

@@ -21,8 +21,7 @@
  *
  * Publication.  Every append is published by one release store (used_bytes, count, or the state
  * word of a record).  So a process killed at any instruction loses only unpublished data.  Readers
- * do not trust the file: shadow/verify.c defines a valid file, and no other code reads a file that
- * was not verified.
+ * do not trust the file: shadow/verify.c defines a valid file, and only verified parts are read.
  *
  * Fork.  A child starts with its parent's records, and reads them in the parent's area until it
  * first writes one.  Then it copies that slab's records into its own segment.  The parent copies

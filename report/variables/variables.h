@@ -1,9 +1,22 @@
 /*
- * variables.h - the interface of variables.c, the only user of libdwarf.
+ * variables.h - the interface of variables: the variable at an address, from DWARF.  The only user
+ * of libdwarf.
  *
- * libdw and libdwarf export 34 equal names. So variables.c and libdwarf are linked into one object
- * that exports only the names declared here (CMakeLists.txt). No file includes the headers of both
+ *   variables.c       opens a file, and finds the variable at an address
+ *   dwarf_list.c      variables with static storage or in TLS, sorted by address
+ *   dwarf_die.c       entries of debugging information
+ *   dwarf_type.c      the path to the element or member at an offset
+ *   dwarf_variable.c  a variable's name, and the position of its declaration
+ *
+ * libdw and libdwarf export 34 equal names.  So this room and libdwarf are linked into one object
+ * that exports only the names declared here (CMakeLists.txt).  No file includes the headers of both
  * libraries.
+ *
+ * Files of programs are untrusted and libdwarf may crash on them: the callers, in symbols, run in
+ * the helper process.
+ *
+ * Data: one struct variables for each file, owned by the caller; texts that are returned are
+ * malloc'ed and the caller's.  No locks: not thread-safe.
  */
 #ifndef VARIABLES_H
 #define VARIABLES_H

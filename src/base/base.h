@@ -1,9 +1,22 @@
 /*
- * base.h - the lowest layer of the runtime: attributes, the per-thread struct, futex locks with
- * ranks, and text formatting without stdio.
+ * base.h - interface of base: attributes, the per-thread struct, futex locks with ranks, and text
+ * without stdio.  The lowest layer of the runtime, above the machine's folders.
  *
- * The runtime has two global variables: `self`, the calling thread's struct, and `rt` (init.h),
- * which is read-only after start-up.  All other state is static in one folder.
+ *   thread.c       `self`, the calling thread's struct (struct thread below), and its state
+ *   lock.c         a futex mutex that records its holder, so that locks left by a siglongjmp can be
+ *                  released (locks_abandon)
+ *   text.c         lines and numbers without stdio, locale or dynamic memory
+ *   stack_cache.h  a thread's cached backtraces (struct only; code: unwind/stack_cache.c)
+ *   mutant.h       builds that lack one check, for tests
+ *
+ * Data: `self` and `self_state` are thread-local (initial-exec); most members of a thread's struct
+ * are accessed by that thread only, the others are atomic or have a comment.  `rt` (init.h) is
+ * read-only after start-up.  All other state of the runtime belongs to one room, whose header
+ * declares it HIDDEN if other rooms read it.
+ *
+ * Locks: base has none of its own; enum lock_rank orders those of all rooms.  The futex call of a
+ * lock is the only system call made here.  A thread that waits for a lock does so through
+ * lock_wait_hook.
  */
 #ifndef BASE_H
 #define BASE_H

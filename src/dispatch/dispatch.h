@@ -1,5 +1,26 @@
 /*
- * dispatch.h - interface of dispatch: events=all, the inspection of every system call.
+ * dispatch.h - the interface of dispatch: events=all, the inspection of every system call of every
+ * thread.
+ *
+ *   dispatch.c         the SIGSYS handler, and the start in all threads
+ *   dispatch_feed.c    which calls change the address space; reports them as events
+ *   dispatch_ring.c    io_setup and io_destroy
+ *   dispatch_signal.c  SIGSYS as the program uses it
+ *
+ * The mechanism, syscall user dispatch, is in os/dispatch.c: each system call outside of our code
+ * causes SIGSYS.  A call that changes the address space is made here by the functions of
+ * events/origin.h.  All others are passed on, by a trampoline that runs with the program's
+ * registers, stack and signal mask.
+ *
+ * An interposed function marks the call that it is about to make (`making`, thread-local), so that
+ * the handler does not report it again.
+ *
+ * Data: `making`; dispatch_is_on, constant after the constructor; the program's action for SIGSYS.
+ * The counters are in maps/dispatched.c.
+ *
+ * Locks: none of its own.  A dispatched call is made by the program, libc or the loader.  No ranked
+ * lock is held then, because none is held across a call into them.  So the handler may take locks
+ * as an interposed function does.
  */
 #ifndef DISPATCH_H
 #define DISPATCH_H

@@ -1,5 +1,24 @@
 /*
  * finish.h - the interface of exit: the end of an image.
+ *
+ *   finish.c       exit, a fatal signal, or exec: stop the other threads, check for leaks, write
+ *                  the end into the image's header
+ *   crash.c        the signal that ended the program, as an error record
+ *   reporter.c     runs without a launcher: start `rtcheck report --end FILE`
+ *   post_mortem.c  --witness: a process that makes the leak check of a killed program
+ *
+ * The callers are intercept/lifecycle.c and exec.c (by core_hooks) and the handler of fatal signals
+ * (init/fatal.c).  An end by exec can fail: finish_exec_failed makes the image run again.
+ *
+ * Data: which image is ending or has ended, and which thread ends it.  All results are in the run
+ * file.
+ *
+ * Lock: the check lock (leaks_begin, leaks_done; no rank), which serializes leak checks.  It is
+ * taken outside of sections with signals blocked.  An exec keeps it until it succeeds or fails, and
+ * keeps the other threads stopped for a second at most.
+ *
+ * exit and leakcheck are one floor: the end checks for leaks, and LeakSanitizer's
+ * __lsan_do_leak_check may end the program.
  */
 #ifndef FINISH_H
 #define FINISH_H
@@ -11,7 +30,7 @@ void finish_start(void);
 
 /*
  * End the image: write the end into its header.  In a run without a launcher the first image also
- * starts the reporter.  Runs once; async-signal-safe, takes no lock.  Return the exit status to
+ * starts the reporter.  Runs once; async-signal-safe.  Waits for a leak check of another thread.  Return the exit status to
  * use: it differs from `status` if there are findings and --error-exitcode is set.
  */
 int finish_image(enum image_end how, int status);

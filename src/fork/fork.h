@@ -1,8 +1,25 @@
 /*
- * fork.h - forks: copy-on-first-write of records (copy.c), quiescence of writers (quiesce.c), the
- * fork itself (fork.c), and a process that outlives the owner of its memory (post_mortem.c).
+ * fork.h - the interface of fork: one heap before a fork, two after it, with records that are valid
+ * for both.
  *
- * Calling conditions: see heap.h.
+ *   fork.c         the fork: epochs, leases, torn snapshots, the first operation of a child
+ *   quiesce.c      stops and resumes the writers of records, for a bounded time
+ *   copy.c         copy-on-write of records in shared memory, a slab at a time
+ *   post_mortem.c  a process that continues with the memory of one that is gone
+ *
+ * The kernel copies private memory at one instant, but not the run file, which is shared.  After a
+ * fork the parent has the next epoch: a writer that finds records of an older one copies them first
+ * (fork_own).  The kernel wipes epoch_page in a child, so the child detects the fork at its first
+ * operation and becomes an image of its own.  A vfork child shares the page and the image.
+ *
+ * Data: epoch_page (declared in heap.h), the current fork, superseded segments that wait until no
+ * child can read them.
+ *
+ * Calling conditions: fork_own, fork_retire_* and fork_enter_anyway are called inside a section, as
+ * heap.h describes; fork_prepare, fork_wait and fork_stop_writers outside of sections.
+ *
+ * Locks, in this order (enum lock_rank): `forking` (rank 0, before all others, held from prepare to
+ * parent or child), copy, retired records.  After quiescence no other lock is held.
  */
 #ifndef FORK_H
 #define FORK_H

@@ -7,10 +7,18 @@
  *
  * Metadata is out of line: free slots are bits in private tables, records are in the run file.  At
  * a fork the kernel copies private tables; the runtime copies records, slab by slab, before one
- * side first writes one (copy.c).
+ * side first writes one (fork/copy.c).  The state word of a record is written by shadow/block.c
+ * only.
  *
  * Unless stated otherwise, functions must be called inside a critical section (track.c enters it),
  * by a thread that has `self`, and not by a signal handler that interrupted a section.
+ *
+ * Locks, in this order (enum lock_rank): one per size class (slab.c), quarantine of large blocks
+ * (large.c) or client blocks, units, pending notifications, records of large blocks.  All precede
+ * those of runfile's segments.  A thread's bins and quarantine are its own and need no lock.
+ *
+ * heap, runfile and fork are one floor: records of blocks lie in the run file, and a fork copies
+ * them late.
  */
 #ifndef HEAP_H
 #define HEAP_H

@@ -1,15 +1,23 @@
 /*
- * init.h - the interface of init: options, start-up, environment, threads, the loader, fatal signals,
- * image end.
+ * init.h - the interface of init: options, start-up, environment, threads, the loader, fatal
+ * signals, hooks into the end of an image.
  *
- * Nothing in this file concerns single blocks. The interfaces of the other rooms
- * of this floor, which this header includes:
+ * The first call of any kind starts the runtime, without a call into libc (core_start); what needs
+ * libc waits for our constructor (core_constructed).  One thread starts; until it has ended, calls
+ * get bootstrap memory.  Nothing in this file concerns single blocks.
+ *
+ * It includes the interfaces of the other rooms of this floor:
  *
  *   section.h      critical sections            costs.h          rtcheck's own cost
  *   track.h        allocations, stacks          notify.h         notifications to the program
  *   errors.h       error records                srcu.h           SRCU for callback tables
  *   annotations.h  leak annotations             next.h           originals of interposed functions
  *   mapped.h       the mapping table            nonlocal_exit.h  cleanup after longjmp
+ *
+ * Data: `rt`, `next` and `loader_range` are constant after our constructor; `core_hooks` is a
+ * constant of preload.c, by which this floor calls exit, a room above it.
+ *
+ * Locks: none of its own.  Objects are looked up by loader_find, without the dynamic loader's lock.
  */
 #ifndef INIT_H
 #define INIT_H

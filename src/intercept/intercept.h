@@ -1,6 +1,22 @@
 /*
- * intercept.h - interposition of functions of libc and libstdc++.  Each function inspects its
- * arguments and makes one call into core.
+ * intercept.h - the interface of intercept: exported functions that replace those of libc and
+ * libstdc++, and the program's API.
+ *
+ *   heap.c, heap_cxx.c, heap_info.c  malloc, operator new and delete, statistics of malloc
+ *   exec.c, child.c, shell.c  exec, spawn, system: the environment of a program that is started
+ *   lifecycle.c   fork, exit, dlopen, sandboxes
+ *   signals.c, jump.c  sigaction and its like, longjmp out of a handler
+ *   api.c         rtcheck/check.h and parts of sanitizer/lsan_interface.h
+ *
+ * Each function inspects its arguments and makes one call into the rooms below, with its call site
+ * (CALLER): so the files are compiled with frame pointers and without tail calls.  Semantics are
+ * those of glibc.  The originals are the next definitions (init/next.h).
+ *
+ * Data: the environment that is lent to shells (shell.c), and whether the program has operators of
+ * its own (heap_cxx.c).
+ *
+ * Lock: RANK_ENVIRONMENT (shell.c), the last rank, inside a section.  Functions of vfork children
+ * take none and write only to the stack and to counters.
  */
 #ifndef INTERCEPT_H
 #define INTERCEPT_H

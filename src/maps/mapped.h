@@ -1,5 +1,24 @@
 /*
- * mapped.h - the mapping table, checks of unmaps, notices of heap memory, statistics of events=all.
+ * mapped.h - the interface of maps: which ranges are mapped, and which calls mapped them.
+ *
+ *   mapped*.c, map_buffer.c  the mapping table, changed around each call that maps or unmaps
+ *   unmap.c       checks of calls that unmap or replace memory of blocks, stacks or the runtime
+ *   dispatched.c  statistics of events=all: here, because init clears them after a fork and exit
+ *                 writes them; src/dispatch counts
+ *
+ * The notices of heap memory (sync/notice.c) are declared here too.
+ *
+ * A call takes old ranges out before the system call, and puts new ones in after it: the kernel may
+ * give the addresses to another thread in between.  Other changes are found by a comparison with
+ * /proc/self/maps.  The table is made at the first such call; the rules of changes are those of
+ * shadow/ranges.
+ *
+ * Data: `map` (mapped_priv.h) is private memory with a copy in the run file, one segment for each
+ * leaf, which is a seqlock.  A call in progress is a struct mapped_call on its caller's stack.
+ *
+ * Lock: map.lock (RANK_MAPS), inside a section, followed by that of segments.  The wait for it is
+ * bounded, because garbage collectors stop threads at any point; without it a change is not
+ * recorded.  It is not held during the system call.
  */
 #ifndef MAPPED_H
 #define MAPPED_H

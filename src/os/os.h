@@ -1,5 +1,6 @@
 /*
- * os.h - ALL system calls and kernel interfaces that the runtime uses.
+ * os.h - interface of os: all system calls and kernel interfaces that the runtime uses.
+ * (base/lock.c is below os and has the futex call of locks.)
  *
  * The functions issue raw system calls: no errno, no cancellation, no libc state.  They return
  * -errno.  All are thread-safe and async-signal-safe.
@@ -9,6 +10,11 @@
  *     mmap munmap mprotect madvise futex gettid getpid clock_gettime sched_yield exit_group
  * All others are issued at start-up, or later only while the program has entered no sandbox
  * (os_sandboxed).  The launcher reports the work that is skipped in a sandbox.
+ *
+ * Data: the features of this machine, detected once (probe.c); the address ranges of the runtime
+ * (own.c), in a table without a lock.  index.h is a hash table whose owner provides the lock.
+ *
+ * Locks: none.  os_lock is a futex without rank, for rooms that need a lock outside of sections.
  */
 #ifndef OS_H
 #define OS_H

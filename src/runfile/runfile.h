@@ -1,7 +1,23 @@
 /*
- * runfile.h - the run file and this image's part of it: areas, segments, the stack depot, modules.
+ * runfile.h - the interface of runfile: the run file, and this image's part of it.
  *
- * Calling conditions: see heap.h.
+ *   run_file.c               the mapping of the whole file, inherited or created by hand
+ *   image.c, area.c          the header of this image; areas, claimed by one compare-and-swap
+ *   segment.c                segments in the areas, else in private memory
+ *   reclaim.c, lease.c       areas of ended images; which records other processes may still read
+ *   depot.c, modules.c       stacks by number, and the objects that their frames are in
+ *   threads.c, thread_records.c  all threads, and their records (thread_list.h)
+ *   unchecked.c              programs that were started unchecked
+ *
+ * Data: all that a reader of the file needs, in the layout of format/format.h.  The list of free
+ * thread records and the depot's index are private memory, because the program can write to the
+ * file.  If the file is missing or full, segments are private memory and are counted.
+ *
+ * Calling conditions: those of heap.h, unless stated otherwise.
+ *
+ * Locks, in this order (enum lock_rank): fallback thread, list of threads, {depot, modules},
+ * segments and areas.  The depot and the list of threads are read without a lock.  The tables in
+ * area 0, which all processes share, have no locks: their writers may be killed.
  */
 #ifndef RUNFILE_H
 #define RUNFILE_H

@@ -1,6 +1,25 @@
 /*
- * section.h - critical sections: around changes that a fork or a signal handler must not find half
- * done.
+ * section.h - critical sections, and the interface of sync: how operations, forks, signal handlers
+ * and callbacks of the program exclude each other.
+ *
+ *   section.c        changes that a fork or a signal handler must not find incomplete (this header)
+ *   srcu.c           sleepable RCU for tables of callbacks (srcu.h)
+ *   notify.c, notice.c  calls of the program after a section (notify.h; notice_*: mapped.h)
+ *   nonlocal_exit.c  cleanup after longjmp, siglongjmp or the end of a thread (nonlocal_exit.h)
+ *
+ * A section is entered and left without a read-modify-write: the thread stores the section's
+ * address in its `crit`, then reads the epoch, and stores 0 at the end.  A fork sets the epoch to
+ * 0, issues a membarrier and waits, for a bounded time, until no thread is inside (fork/quiesce.c).
+ * A handler that finds `crit` set has interrupted a section and must not use its state; a section
+ * that siglongjmp has left is recognised.
+ *
+ * Data: thread.crit and thread.read_epoch; pending notifications in the thread's struct; the page
+ * of SRCU counters, which the kernel wipes at a fork.
+ *
+ * Locks: ranked locks are taken inside sections only, except that of a fork.  The two of srcu.c
+ * have no rank and are never nested: the writers' lock, held while readers end, and srcu_lock, for
+ * short changes that callbacks make too.  No callback of the program runs inside a section or with
+ * srcu_lock held.
  */
 #ifndef SECTION_H
 #define SECTION_H

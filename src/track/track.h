@@ -1,6 +1,27 @@
 /*
- * track.h - allocations, frees and queries by the program, for heap blocks and client blocks; the
- * stacks of their calls.
+ * track.h - the interface of track: operations on blocks, for blocks of the heap and client blocks.
+ *
+ *   track.c, free.c, resize.c, query.c, family.c  malloc and its like, errors of frees
+ *   client_blocks.c   blocks of the program's own allocators
+ *   stack.c           from a call to the id of its stack
+ *   errors.c, region.c  error records (errors.h)
+ *   annotations.c, marks.c  leak annotations and checkpoints (annotations.h)
+ *   costs.c           sampling profiler of rtcheck's own cost (costs.h)
+ *
+ * An operation enters a critical section (sync/section.h), takes the stack of the call, changes the
+ * heap and leaves the section.  Memory is cleared and copied, and the program is notified, outside
+ * of the section, because a fork waits for sections.  If no section can be entered, an allocation
+ * comes from a reserve or from bootstrap memory, or fails.
+ *
+ * Data: the list of error records and its index, regions and marks of the program, sums of costs.
+ * All other data belongs to heap, runfile, or the calling thread's struct.
+ *
+ * Locks: errors.lock (RANK_ERRORS); those of annotations, marks and costs (RANK_ANNOTATIONS).  All
+ * have one rank, so no two are held at once.  They follow those of heap and precede that of
+ * segments.
+ *
+ * track, maps, sync and init are one floor: an operation enters a section, which may start the
+ * runtime or register a thread.
  */
 #ifndef TRACK_H
 #define TRACK_H

@@ -19,6 +19,8 @@
  * stack that cannot be cached.  Functions without `may_grow`, or with may_grow = false, are
  * async-signal-safe.  Stack pointers and slots are addresses in this process.  Only the rules and
  * the cached backtraces persist.
+ *
+ * Lock: RANK_RULES, for growth of the table of rules and its index; lookups take none.
  */
 #ifndef UNWINDER_H
 #define UNWINDER_H
