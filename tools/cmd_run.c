@@ -283,7 +283,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
     if (fact.found && (fact.is_refused || fact.flags & IMAGE_OWN_MALLOC))
         return CONTROL_NONE;
     if (WIFSIGNALED(r->wait_status))
-        return fail(why, CONTROL_NOT_YET, "it ended before we could tell");
+        return fail(why, CONTROL_NOT_YET, "it ended before its state was known");
     if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status for a missing library */
         return fail(why, CONTROL_NOT_YET, "it ended before our library was loaded");
     return fact.found ? CONTROL_NONE
@@ -465,7 +465,7 @@ int cmd_run(int argc, char **argv)
     if (option_flag(&r.options, "version"))
         return print_version();
     if (rest == argc) {
-        fail(r.err, 0, "no program to run (rtcheck --help tells more)");
+        fail(r.err, 0, "no program to run (see rtcheck --help)");
         return report_failure(&r, STATUS_SETUP);
     }
     r.argv = argv + rest;

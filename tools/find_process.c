@@ -127,7 +127,8 @@ int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS
     struct mapped_file file;
 
     if (!file_of_process(pid, &file))
-        return fail(err, -ESRCH, "process %.20s has no run file, or may not be asked", pid);
+        return fail(err, -ESRCH, "process %.20s has no run file, or its memory may not be read",
+                    pid);
     if (strncmp(file.path, "/memfd:", 7) == 0 && !descriptor_of_anybody(&file))
         return fail(err, -ESRCH, "the launcher of process %.20s cannot be found", pid);
     snprintf(path, room, "%s", file.path);

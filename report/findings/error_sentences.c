@@ -141,8 +141,8 @@ static void other_stack_put(struct wording *w, const char *after)
 static void region_put(struct wording *w)
 {
     static const char *const fixed[REGION_COUNT] = {
-        [REGION_NONE] = "that no allocation gave",
-        [REGION_UNKNOWN] = "that no allocation gave; what is there could not be asked",
+        [REGION_NONE] = "that no allocation returned",
+        [REGION_UNKNOWN] = "that no allocation returned; its mapping could not be read",
         [REGION_UNMAPPED] = "where no memory is",
         [REGION_STACK] = "on the stack of this thread",
         [REGION_STACK_ALTERNATE] = "on the alternate signal stack of this thread",
@@ -307,10 +307,9 @@ static void format_mis(struct wording *w)
         return;
     }
     if (fits && e->bytes != 0 && e->bytes != e->block_bytes) {
-        fprintf(w->out, "%s of ", name && e->entry < ENTRY_NEW ? name : "sized delete");
+        fprintf(w->out, "%s(p, %llu) of ", name && e->entry < ENTRY_NEW ? name : "sized delete",
+                (unsigned long long)e->bytes);
         block_put(w);
-        fputs(", told a size of ", w->out);
-        bytes_put(w, e->bytes);
         return;
     }
     family_block_put(w);

@@ -43,7 +43,7 @@ const char *leak_check_text(const struct report *r, const struct image *image)
 {
     static const char *const why[] = {
         [LEAKS_NO_MEMORY] = "there was no memory to look for them",
-        [LEAKS_SANDBOX] = "in a sandbox it could not be asked what is mapped",
+        [LEAKS_SANDBOX] = "in a sandbox its mappings could not be read",
         [LEAKS_BUSY] = "a thread would not leave the allocator",
         [LEAKS_NO_PROC] = "no file of /proc could be opened: too many are open, or it is not there",
         [LEAKS_CUT] = NULL, /* they are known, but not all */
@@ -336,9 +336,9 @@ char *witness_sentence(struct report *r, const struct leak *leak, bool determini
     struct wording w = {r, leak, deterministic, xalloc(open_memstream(&text, &bytes))};
 
     if (leak->class == CLASS_MAPPED) {
-        fputs("whoever points to a mapping is not looked for", w.out);
+        fputs("pointers to mappings are not searched for", w.out);
     } else if (leak->holder.what == WITNESS_NONE) {
-        fputs(leak->is_cycle ? "nobody but itself, or what is behind it" : "nobody points to it",
+        fputs(leak->is_cycle ? "only itself, or blocks that it leads to" : "no pointer to it",
               w.out);
         if (leak->class == CLASS_UNSURE)
             fputs(" that can be seen", w.out);
@@ -356,7 +356,7 @@ char *witness_sentence(struct report *r, const struct leak *leak, bool determini
         else
             register_put(&w);
         if (leak->is_cycle)
-            fputs(", and nobody else: a circle", w.out);
+            fputs(", and no other: a cycle", w.out);
     }
     fclose(w.out);
     return xalloc(text);

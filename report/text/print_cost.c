@@ -79,7 +79,7 @@ const char *cost_reason(const struct report *r, bool killed)
 {
     if (r->view.run->version_minor < 2)
         return "not counted by the version that wrote the file";
-    return killed ? "it did not say goodbye" : "the system did not tell";
+    return killed ? "it was killed" : "not reported by the system";
 }
 
 /* " (getrusage, of 2 of 3 processes)" */

@@ -472,10 +472,11 @@ static void note_post_mortem(const struct report *r, struct notes *notes)
         if (leak_check_was_made(image->leak_check) && image->flags & IMAGE_POST_MORTEM)
             process_set_add(&f, image);
     if (f.count > 0)
-        note_add(notes, false,
-                 "%s: leaks are told by a witness of the end: registers are not known, so all are "
-                 "possible only, and dead parts of stacks count",
-                 process_set_text(&f, notes->deterministic).text);
+        note_add(
+            notes, false,
+            "%s: leaks were found by the post-mortem scanner: registers are not known, so all are "
+            "possible only, and dead parts of stacks count",
+            process_set_text(&f, notes->deterministic).text);
 }
 
 static void note_leaks(const struct report *r, struct notes *notes)
@@ -496,7 +497,7 @@ static void note_leaks(const struct report *r, struct notes *notes)
                  size_text(bytes).text, block_text(blocks).text);
     if (r->leaks_unread > 0)
         note_add(
-            notes, true, "%s not read: leaks are more than is said",
+            notes, true, "%s not read: more has leaked than is reported",
             count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were")
                 .text);
 }
@@ -530,13 +531,13 @@ static void note_launcher(const struct report *r, struct notes *notes)
     if (r->view.run->mode == RUN_BY_HAND)
         note_add(notes, false, "without the launcher there is no %s", what);
     else if (r->launcher_error)
-        note_add(notes, false, "what came of %s is damaged in the run file: %s", what,
+        note_add(notes, false, "the results of %s are damaged in the run file: %s", what,
                  r->launcher_error);
     else
-        note_add(
-            notes, false,
-            "what came of %s is not in the run file: the launcher had not told when it was made",
-            what);
+        note_add(notes, false,
+                 "the results of %s are not in the run file: it was saved before the launcher "
+                 "wrote them",
+                 what);
 }
 
 struct notes notes_make(const struct report *r, const struct image *main,

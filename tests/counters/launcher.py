@@ -154,8 +154,8 @@ def mistakes(stage):
     """An unknown name: the program is not started."""
     for names, said in (('page-faults,nonsense', 'there is no event of this name: nonsense (--counters=help lists them)'),
                         ('cs:u', 'this happens in the kernel alone: cs:u'),
-                        ('task-clock:k', 'its modes are not told apart: task-clock:k'),
-                        ('rusage:user-time:u', 'its modes are not told apart: rusage:user-time:u'),
+                        ('task-clock:k', 'its modes are not counted apart: task-clock:k'),
+                        ('rusage:user-time:u', 'its modes are not counted apart: rusage:user-time:u'),
                         *((name, 'there is no event of this name: %s (--counters=help lists them)' % name)
                           for name in ('page-faults:x', 'r1c2:x', ':u', ':uk', 'sched:')),
                         ('', "option counters: no name of an event: ''"),

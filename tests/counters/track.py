@@ -258,7 +258,7 @@ def by_clocks(stage):
     counted."""
     p = Program(stage, '-T', '0', events='page-faults:u,rusage:user-time,clock:monotonic')
     must(all(row.clock is None and row.instructions is None and row.faults is not None for row in p.end()), p.all)
-    note = 'rtcheck: note: --interval: n/a in all rows: rusage:user-time,clock:monotonic: a clock tells of the whole run alone'
+    note = 'rtcheck: note: --interval: n/a in all rows: rusage:user-time,clock:monotonic: a clock measures the whole run only'
     must(note in p.all, p.all)
     p = Program(stage, '-T', '0', events='page-faults,cs,task-clock', wrap=ORDINARY)
     must(p.end() and all(row.faults is not None for row in p.rows), p.all)

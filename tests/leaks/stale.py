@@ -13,7 +13,7 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/stale"
 THREADS, BYTES = 16, 4720
 CALLS = ["pause", "clock_nanosleep", "poll", "read"]
-LOST = r"^nobody points to it$"
+LOST = r"^no pointer to it$"
 HELD = {
     "local": r"(`local' of body \(stale\.c:\d+\), thread \d+|on the stack of thread \d+, in body \(stale\.c:\d+\).*)$",
     "register": r"^a pointer to its start in register rbx of thread \d+$",

@@ -93,7 +93,7 @@ def twins(folder, start):
                 yield "%s: told of: %s" % (what, told)
             if [p["leak_check"] for p in report["processes"]] != ["found"] * len(report["processes"]):
                 yield "%s: %s" % (what, [p["leak_check"] for p in report["processes"]])
-            if sum(p["witnessed"] for p in report["processes"]) != 1 or "witness of the end" not in text:
+            if sum(p["witnessed"] for p in report["processes"]) != 1 or "post-mortem scanner" not in text:
                 yield "%s: nobody says who told" % what
 
 

@@ -250,7 +250,7 @@ def show_leaks():
     must("\n  and           2 blocks of 26 B indirectly lost\n" in lost, lost)
     must("\n  first         0x700000010100, 10 bytes\n" in lost, lost)
     must("\n  allocated by  thread 1, tid 101\n" in lost, lost)
-    must("\n  witness       nobody points to it\n" in lost, lost)
+    must("\n  witness       no pointer to it\n" in lost, lost)
     must("\n  process       2000000000 prog1\n" in lost, lost)
     must("\n  allocated\n                  /opt/demo/prog+0x1010\n" in lost, lost)
     must(rtcheck("show", "mel-00000000", "run.pool").returncode == 1)

@@ -270,7 +270,7 @@ def options_of_leaksanitizer():
                           LSAN_OPTIONS="suppressions='x.supp',exitcode=23")
     must(names == ALL - {"right"} and done.returncode == 9, "ours come first:", names, done.returncode)
     done = told(LSAN_OPTIONS="report_objects=1:max_leaks=1")[2].stderr
-    must("the first    nobody points to it" in done, done)
+    must("the first    no pointer to it" in done, done)
     must("LEAKS (mel)  3 places" in done and " 2 more: rtcheck report --all " in done, done)
     done = told(LSAN_OPTIONS="max_leaks=1")[2].stderr
     must(" 2 more: " in done and done.count(" mel-") == 1, done)

@@ -41,8 +41,8 @@ int runtime_path(char *path, size_t room, char err[TOOLS_ERROR_BYTES])
 {
     char own[PATH_MAX], real[PATH_MAX], beside[PATH_MAX + 32];
     if (!own_path(own))
-        return fail(err, -ENOENT, "cannot tell where %s is: no /proc, and started from elsewhere",
-                    LIBRARY);
+        return fail(err, -ENOENT,
+                    "cannot find out where %s is: no /proc, and started from elsewhere", LIBRARY);
     *strrchr(own, '/') = '\0';
     snprintf(beside, sizeof beside, "%s/../lib/" LIBRARY, own);
     if (!realpath(beside, real) || access(real, R_OK) != 0)

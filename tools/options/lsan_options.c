@@ -170,7 +170,8 @@ static const struct {
 } fixed[] = {
     {"use_globals", true, "data of programs and libraries is always searched"},
     {"use_stacks", true, "stacks are always searched"},
-    {"use_registers", true, "registers are always looked at: what only they hold is told as air"},
+    {"use_registers", true,
+     "registers are always scanned: blocks that only they hold are reported as air"},
     {"use_tls", true, "variables of threads are always searched"},
     {"use_root_regions", true, "regions that the program names are always searched"},
     {"use_ld_allocations", true, "blocks of the loader are always searched"},

@@ -40,7 +40,7 @@ static int add(struct counters *all, const char *name, size_t bytes, char err[TO
     if (!bad && c->event.in_kernel_only && !c->kernel)
         bad = fail(err, -EINVAL, "this happens in the kernel alone: %s", c->name);
     if (!bad && c->event.in_both && !(c->user && c->kernel))
-        bad = fail(err, -EINVAL, "its modes are not told apart: %s", c->name);
+        bad = fail(err, -EINVAL, "its modes are not counted apart: %s", c->name);
     return bad;
 }
 

@@ -67,6 +67,5 @@ void note_clocks(const struct counters *counters, struct warnings *warnings)
     }
     if (n > 0)
         warnings_add(warnings,
-                     "--interval: n/a in all rows: %s: a clock tells of the whole run alone",
-                     names);
+                     "--interval: n/a in all rows: %s: a clock measures the whole run only", names);
 }

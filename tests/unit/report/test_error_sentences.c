@@ -146,8 +146,8 @@ static void test_maf(void **state)
 static void test_baf(void **state)
 {
     static const struct word_case cases[] = {
-        {BAF(REGION_NONE), "free of an address that no allocation gave"},
-        {BAF(REGION_UNKNOWN), "free of an address that no allocation gave; what is there could not be asked"},
+        {BAF(REGION_NONE), "free of an address that no allocation returned"},
+        {BAF(REGION_UNKNOWN), "free of an address that no allocation returned; its mapping could not be read"},
         {BAF(REGION_UNMAPPED), "free of an address where no memory is"},
         {BAF(REGION_STACK), "free of an address on the stack of this thread"},
         {BAF(REGION_STACK_ALTERNATE), "free of an address on the alternate signal stack of this thread"},
@@ -266,9 +266,9 @@ static void test_mis(void **state)
         {MIS(DELETE_ARRAY_ALIGNED, NEW_ALIGNED, 0),
          "24-byte block of aligned new freed by operator delete[] (aligned)"},
         {MIS(REALLOC, NEW, 0), "24-byte new block given to realloc()"},
-        {MIS(DELETE, NEW, 16), "sized delete of a 24-byte block, told a size of 16 bytes"},
-        {MIS(DELETE_ARRAY, NEW_ARRAY, 1), "sized delete of a 24-byte block, told a size of 1 byte"},
-        {MIS(FREE_SIZED, MALLOC, 16), "free_sized of a 24-byte block, told a size of 16 bytes"},
+        {MIS(DELETE, NEW, 16), "sized delete(p, 16) of a 24-byte block"},
+        {MIS(DELETE_ARRAY, NEW_ARRAY, 1), "sized delete(p, 1) of a 24-byte block"},
+        {MIS(FREE_SIZED, MALLOC, 16), "free_sized(p, 16) of a 24-byte block"},
         {MIS(DELETE, MALLOC, 16), "24-byte malloc block freed by operator delete"},
         {MIS(DELETE, NEW, 24),
          "24-byte new block freed by operator delete with a size or alignment that is not its own"},

@@ -96,7 +96,7 @@ static void the_same_is_told(void **state)
     must_print(later, "5000000 ns  getrusage\n");
     must_print(later, "12000     perf: hardware, an estimate: counted for 25.0 % of the time\n");
     must_print(later, "instructions:u          n/a: no PMU\n");
-    must_not_print(later, "what came of --counters");
+    must_not_print(later, "the results of --counters");
 }
 
 /* Texts from a file are arbitrary. */
@@ -153,7 +153,7 @@ static void damaged(void **state)
     assert_int_equal(pread(fd, &at, sizeof at, offsetof(struct run_header, launcher_offset)), sizeof at);
     assert_int_equal(pwrite(fd, &many, sizeof many, (off_t)at), sizeof many);
     const char *text = said_of(fd, NULL, 0, NULL, false);
-    must_print(text, "  note: what came of --counters and --measure is damaged in the run file: more counters than fit\n");
+    must_print(text, "  note: the results of --counters and --measure are damaged in the run file: more counters than fit\n");
     must_not_print(text, "COUNTERS");
 }
 

@@ -16,9 +16,9 @@
 
 /* Of images without recorded costs. */
 #define COST                                                                                       \
-    "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
-    "tell\n"                                                                                       \
-    "                checker: 14 allocs, 4 frees, records n/a: the system did not tell\n"          \
+    "COST            task clock, page faults, context switches, max rss n/a: not reported by "  \
+    "the system\n"                                                                                 \
+    "                checker: 14 allocs, 4 frees, records n/a: not reported by the system\n"          \
     "                own cost: n/a: nothing was timed: no process came so far"
 
 static void test_default(void **state)

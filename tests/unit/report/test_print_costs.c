@@ -62,7 +62,7 @@ static void test_costs(void **state)
     build_costs(build_image_header(&b, p.area), COST_CLOCK);
     must_print(text_of(&b, (struct print_options){0}),
                "COST            task clock 12.346 ms (clock_gettime)\n"
-               "                page faults, context switches, max rss n/a: the system did not tell\n");
+               "                page faults, context switches, max rss n/a: not reported by the system\n");
     b = build_begin();
     p = an_image(&b, 1, 0);
     q = an_image(&b, 2, 1);
@@ -73,7 +73,7 @@ static void test_costs(void **state)
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->state = IMAGE_OPEN;
-    must_print(text_of(&b, (struct print_options){0}), "max rss n/a: it did not say goodbye\n");
+    must_print(text_of(&b, (struct print_options){0}), "max rss n/a: it was killed\n");
     b = build_begin();
     an_image(&b, 1, 0);
     build_run(&b)->version_minor = 1;

@@ -45,9 +45,9 @@ static struct error_record *a_duf(const struct parts *p, unsigned depth)
 
 #define ID "duf-76e19095"
 #define COST                                                                                       \
-    "COST            task clock, page faults, context switches, max rss n/a: the system did not "  \
-    "tell\n"                                                                                       \
-    "                checker: 5 allocs, 4 frees, records n/a: the system did not tell\n"            \
+    "COST            task clock, page faults, context switches, max rss n/a: not reported by "  \
+    "the system\n"                                                                                 \
+    "                checker: 5 allocs, 4 frees, records n/a: not reported by the system\n"            \
     "                own cost: n/a: nothing was timed: no process came so far\n"
 
 static struct build one_duf(void)

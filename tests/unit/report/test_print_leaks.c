@@ -149,11 +149,11 @@ static void test_records(void **state)
 
     (void)state;
     must_print(text, "  memory leak (mel): found a block of 16 bytes at 0x700000010200\n"
-                   "     witness      nobody but itself, or what is behind it\n"
+                   "     witness      only itself, or blocks that it leads to\n"
                    "     and          2 blocks of 64 B indirectly lost\n"
                    "     allocated    [1]  prog1+0x10\n");
     must_print(text, "  memory leak (mel): found 3 blocks, 30 B in total\n"
-                   "     the first    nobody points to it\n"
+                   "     the first    no pointer to it\n"
                    "     allocated    [1]  prog1+0x20\n"
                    "                  [2]  prog1+0x10\n");
     must_print(text, "  possible leak, address in block (aib): found a block of 256 bytes at 0x700000010400\n"
@@ -219,7 +219,7 @@ static void test_inherited(void **state)
     g->indirect_bytes = 9;
     must_print(text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}),
                "found an inherited block of 24 bytes at 0x700000010100\n"
-               "     witness      nobody points to it\n"
+               "     witness      no pointer to it\n"
                "     and          1 block of 9 B indirectly lost\n");
 }
 

@@ -210,12 +210,11 @@ static const struct note_case notes[] = {
      "looked for",
      false},
     {counted,
-     "what came of --counters is not in the run file: the launcher had not told when it was made",
+     "the results of --counters are not in the run file: it was saved before the launcher wrote them",
      false},
     {counted_and_measured,
-     "what came of --counters and --measure is not in the run file: the launcher had not told when "
-     "it was "
-     "made",
+     "the results of --counters and --measure are not in the run file: it was saved before the launcher "
+     "wrote them",
      false},
     {measured_by_hand, "without the launcher there is no --measure", false},
     {beyond_limit, "7 more errors were not recorded: error limit 1000", true},

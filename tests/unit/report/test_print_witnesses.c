@@ -175,7 +175,7 @@ static void test_witnesses(void **state)
         {in_no_root, "a pointer 1 byte inside it in memory that is not known"},
         {in_block, "a pointer 1 byte inside it at offset +16 of a block of 32 bytes allocated at prog1+0x88"},
         {in_cycle, "a pointer 1 byte inside it at offset +16 of a block of 32 bytes allocated at prog1+0x88, "
-                    "and nobody else: a circle"},
+                    "and no other: a cycle"},
         {in_vector, "a pointer 1 byte inside it in a vector register of thread main"},
         {by_itself, "in use by rule: the loader's, a stack that is run on, one with recorded blocks in it, or one "
                     "to be ignored"},
@@ -208,7 +208,7 @@ static void test_not_known(void **state)
         const char *prints;
     } cases[] = {
         {LEAKS_NO_MEMORY, false, "process 2000000001 (prog1): leaks are not known: there was no memory to look for them\n"},
-        {LEAKS_SANDBOX, false, "leaks are not known: in a sandbox it could not be asked what is mapped\n"},
+        {LEAKS_SANDBOX, false, "leaks are not known: in a sandbox its mappings could not be read\n"},
         {LEAKS_BUSY, false, "leaks are not known: a thread would not leave the allocator\n"},
         {LEAKS_NO_PROC, false, "leaks are not known: no file of /proc could be opened: too many are open, or it is not there\n"},
         {LEAKS_CHECK_COUNT + 3, false, "leaks are not known: for a reason that this rtcheck does not know\n"},
@@ -266,7 +266,7 @@ static void test_witness_of_the_end(void **state)
     } cases[] = {
         {0, "leaks are not known: it was killed, and no witness could be kept\n"},
         {2000000003, "leaks are not known: it was killed, and its witness, too\n"},
-        {SCANNER_DONE, "process 2000000001 (prog1): leaks are told by a witness of the end: registers are not known, so all are possible only, and dead parts of stacks count\n"},
+        {SCANNER_DONE, "process 2000000001 (prog1): leaks were found by the post-mortem scanner: registers are not known, so all are possible only, and dead parts of stacks count\n"},
     };
 
     (void)state;
@@ -376,7 +376,7 @@ static void test_unsure(void **state)
         must_print(text, "POSSIBLE LEAKS (aib, air)  1 place");
         must_print(text, "possible leak, unless a register holds it (air): found a block of 9 bytes");
         if (reaches[i] == REACH_LOST)
-            must_print(text, "nobody points to it that can be seen\n");
+            must_print(text, "no pointer to it that can be seen\n");
         must_print(text, "1 problem: 1 possible leak");
     }
 }
