@@ -65,6 +65,11 @@ static bool parse_number(const char *s, uint64_t *out)
 
 /* ---- attributes: config:0-7,32-35 ------------------------------------------------------------ */
 
+static bool is_config(const char *name)
+{
+    return text_equal(name, "config") || text_equal(name, "config1") || text_equal(name, "config2");
+}
+
 static uint64_t *field_of(struct event *e, const char **format)
 {
     static const char *const name[] = {"config:", "config1:", "config2:"};
@@ -91,7 +96,7 @@ int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t va
     char text[128];
     struct event changed = *e;
     struct text t = text_begin(text, sizeof text);
-    if (text_equal(name, "config") || text_equal(name, "config1") || text_equal(name, "config2")) {
+    if (is_config(name)) {
         text_put(&t, name);
         text_put(&t, ":0-63");
         text_end(&t);
@@ -133,7 +138,7 @@ static int take_term(struct call *c, const char *pmu, char *term, struct event *
         int err = take_alias(c, pmu, term, e);
         if (err != -ENOENT)
             return err;
-        if (!pmu_has(pmu, "format", term, &c->lacks))
+        if (!is_config(term) && !pmu_has(pmu, "format", term, &c->lacks))
             return event_is_unknown(c, term, "the PMU has no event of this name: ");
     }
     return pmu_attribute(c, pmu, term, value, e);

@@ -143,6 +143,7 @@ static void events(void **state)
     is_asked_for("cpu/edge/", 4, 1 << 18, 0, 0);
     is_asked_for("cpu/all=0xffffffffffffffff/", 4, 0, 0, UINT64_MAX);
     is_asked_for("cpu/config=0x99,config2=7/", 4, 0x99, 0, 7);
+    is_asked_for("cpu/config1,edge/", 4, 1 << 18, 1, 0);
     is_asked_for("uncore/reads,port=3/", 17, 0x303, 0, 0);
     is_asked_for("sched:sched_switch", PERF_TYPE_TRACEPOINT, 316, 0, 0);
 }
