@@ -162,6 +162,7 @@ def mistakes(stage):
                         ('faults,,cs', "option counters: no name of an event: ''"),
                         ('msr/nothing/', 'the PMU msr has no event and no attribute of this name: nothing'),
                         ('msr/event=x/', 'this is no number: x'),
+                        ('msr/event=08,event=0x/', 'this is no number: 0x'),
                         ('cpu/x', 'not of the form PMU/EVENT/: cpu/x'),
                         (','.join(['faults'] * 33), 'option counters: more than 32 events')):
         if 'msr' in names and not os.path.exists('/sys/bus/event_source/devices/msr'):

@@ -36,11 +36,13 @@ static bool is_plain(const char *name)
     return *name && *name != '.' && !strchr(name, '/');
 }
 
+/* "0x1f" or "31"; a leading 0 does not mean octal, as in perf and rtcheck/cpc.h. */
 static bool parse_value(const char *text, uint64_t *out)
 {
     char *end;
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     errno = 0;
-    *out = strtoull(text, &end, 0);
+    *out = strtoull(text, &end, hex ? 16 : 10);
     return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
 }
 
