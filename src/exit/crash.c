@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#define OVERFLOW_BYTES 65536u /* a frame may skip so much below the end of the stack */
+#define OVERFLOW_BYTES 65536u /* largest frame: its accesses are so far from the stack pointer */
 
 static bool is_crash(int signal)
 {
@@ -27,7 +27,7 @@ static bool is_crash(int signal)
 static bool is_stack_overflow(uint64_t address, uintptr_t sp)
 {
     struct mapping m;
-    if (address > sp + PAGE_BYTES || sp - address > OVERFLOW_BYTES)
+    if (address - (sp - OVERFLOW_BYTES) > 2 * OVERFLOW_BYTES)
         return false;
     if (os_mapping_of(sp, &m) != 1)
         return true;

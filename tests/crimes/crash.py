@@ -108,6 +108,8 @@ def in_format(form, way, lines):
 
 for name in SENTENCES:
     sentence(name)
+for _ in range(8):  # the frames lie differently in pages from run to run
+    sentence("by_deep_seen")
 for (form, name), lines in FORMATS.items():
     in_format(form, name, lines)
 for name in ("by_null", "by_abort", "by_thread"):
