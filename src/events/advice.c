@@ -58,7 +58,7 @@ static long call_of_process(struct origin o, const struct advice *a)
 }
 
 /* Make the call for this range only. */
-static int call_of_ours(struct origin o, const union rtc_event *e, const struct advice *a)
+static int advise_range(struct origin o, const union rtc_event *e, const struct advice *a)
 {
     struct iovec range = {e->madvise.addr, e->madvise.length};
     struct advice one = {a->pidfd, &range, 1, e->madvise.advice, a->flags};
@@ -92,7 +92,7 @@ static int advise(struct origin o, void *addr, size_t length, int what, const st
     notify_range(&v, RTC_EVENT_VM_UNMAPPED, gone);
     visit_before(&v, RTC_EVENT_MADVISE, &e);
     if (e.madvise.result == -1)
-        e.madvise.result = to ? call_of_ours(o, &e, to) : call(o, &e);
+        e.madvise.result = to ? advise_range(o, &e, to) : call(o, &e);
     visit_after(&v, RTC_EVENT_MADVISE, &e);
     if (e.madvise.result == -1 && gone.start != gone.end && is_one_mapping(gone))
         notify_range(&v, RTC_EVENT_VM_CANCELLED, gone);

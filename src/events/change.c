@@ -57,10 +57,10 @@ void *change_map(struct origin o, union rtc_event *e)
 }
 
 /* Unmap only the parts of the range that do not belong to the runtime. */
-static int unmap_theirs(struct range gone)
+static int unmap_program_ranges(struct range gone)
 {
     struct range piece;
-    for (uintptr_t at = 0; existing_theirs(gone, &at, &piece);)
+    for (uintptr_t at = 0; existing_program_range(gone, &at, &piece);)
         if (MAKING(RTC_EVENT_MUNMAP, piece.start, piece.end - piece.start,
                    NEXT(munmap)((void *)piece.start, piece.end - piece.start)) != 0)
             return -1;
@@ -71,13 +71,13 @@ static int unmap_theirs(struct range gone)
  * Part of the range belongs to the runtime: that part stays mapped, whether or not the call
  * succeeds.
  */
-static COLD void unmap_around_ours(struct change *c, union rtc_event *e, struct range gone)
+static COLD void unmap_around_own(struct change *c, union rtc_event *e, struct range gone)
 {
     uintptr_t own, own_end;
     if (c->is_reported)
         visit_before(&c->visit, RTC_EVENT_MUNMAP, e);
     if (e->munmap.result == -1)
-        e->munmap.result = unmap_theirs(range_of(e->munmap.address, e->munmap.size));
+        e->munmap.result = unmap_program_ranges(range_of(e->munmap.address, e->munmap.size));
     if (c->is_reported)
         visit_after(&c->visit, RTC_EVENT_MUNMAP, e);
     for (uintptr_t at = gone.start; at < gone.end; at = own_end) {
@@ -91,7 +91,7 @@ static int unmap_taken(struct change *c, void *address, size_t size, struct rang
 {
     union rtc_event e = {.munmap = {-1, address, size}};
     if (unmap_has_ours(&c->map, gone.start, gone.end))
-        unmap_around_ours(c, &e, gone);
+        unmap_around_own(c, &e, gone);
     else
         change_call(c, RTC_EVENT_MUNMAP, &e);
     if (unlikely(e.munmap.result == -1))

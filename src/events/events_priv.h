@@ -84,7 +84,7 @@ void *reference_to(const char *name);
  * The next piece of r that does not belong to the runtime.  *at (initially 0) is the position in r.
  * false: no more pieces.
  */
-bool existing_theirs(struct range r, uintptr_t *at, struct range *piece);
+bool existing_program_range(struct range r, uintptr_t *at, struct range *piece);
 
 /* Notify this handler of existing mappings and announced memory. */
 void existing_notify(struct visit *v, const struct handler *h);

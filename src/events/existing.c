@@ -125,7 +125,7 @@ static void notify_announced(struct visit *v, const struct handler *h)
     }
 }
 
-bool existing_theirs(struct range r, uintptr_t *at, struct range *piece)
+bool existing_program_range(struct range r, uintptr_t *at, struct range *piece)
 {
     uintptr_t own, own_end;
     for (*at = *at > r.start ? *at : r.start; *at < r.end; *at = own_end) {
@@ -173,7 +173,7 @@ static void notify_mappings(struct visit *v, const struct handler *h)
         uintptr_t at = 0;
         if (m.start >> 47) /* [vsyscall]: belongs to the kernel */
             continue;
-        while (existing_theirs((struct range){m.start, m.end}, &at, &piece))
+        while (existing_program_range((struct range){m.start, m.end}, &at, &piece))
             notify_mapped(v, h, piece);
     }
     os_mappings_close(&all);

@@ -32,7 +32,7 @@ bool pieces_find(struct range r, struct pieces *p)
         return false;
     while (os_mappings_next(&all, &m) && m.start < r.end) {
         struct range in = {m.start > r.start ? m.start : r.start, m.end < r.end ? m.end : r.end};
-        for (uintptr_t at = 0; in.start < in.end && existing_theirs(in, &at, &piece);)
+        for (uintptr_t at = 0; in.start < in.end && existing_program_range(in, &at, &piece);)
             add_piece(p, piece);
     }
     os_mappings_close(&all);
@@ -51,7 +51,7 @@ bool pieces_next(struct range *r, struct pieces *p)
 static void none_unmapped(struct change *c, struct range r)
 {
     struct range piece;
-    for (uintptr_t at = 0; existing_theirs(r, &at, &piece);)
+    for (uintptr_t at = 0; existing_program_range(r, &at, &piece);)
         change_cancelled(c, piece);
 }
 

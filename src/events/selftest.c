@@ -37,108 +37,108 @@ static void note(unsigned type, union rtc_event *e, void *arg)
 }
 
 /* The program's function of this name, with the type of ours. */
-#define THEIRS_BY(name, text)                 \
-    __typeof__(&name) name##_theirs;          \
-    do {                                      \
-        void *f = reference_to(text);         \
-        memcpy(&name##_theirs, &f, sizeof f); \
+#define PROGRAM_CALL_BY(name, text)            \
+    __typeof__(&name) program_##name;          \
+    do {                                       \
+        void *f = reference_to(text);          \
+        memcpy(&program_##name, &f, sizeof f); \
     } while (0)
-#define THEIRS(name) THEIRS_BY(name, #name)
+#define PROGRAM_CALL(name) PROGRAM_CALL_BY(name, #name)
 
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 
 static void test_mmap(struct scene *s)
 {
-    THEIRS(mmap);
-    s->at = mmap_theirs(NULL, PAGES * PAGE_BYTES, READ_WRITE, PLAIN, -1, 0);
+    PROGRAM_CALL(mmap);
+    s->at = program_mmap(NULL, PAGES * PAGE_BYTES, READ_WRITE, PLAIN, -1, 0);
 }
 
 static void test_mmap64(struct scene *s)
 {
-    THEIRS(mmap64);
-    mmap64_theirs(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
+    PROGRAM_CALL(mmap64);
+    program_mmap64(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
 }
 
 static void test_mmap_of_libc(struct scene *s)
 {
-    THEIRS_BY(mmap, "__mmap");
-    mmap_theirs(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
+    PROGRAM_CALL_BY(mmap, "__mmap");
+    program_mmap(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
 }
 
 /* An invalid descriptor: mmap fails without replacing anything. */
 static void test_failure(struct scene *s)
 {
-    THEIRS(mmap);
-    mmap_theirs(s->at, PAGE_BYTES, READ_WRITE, MAP_PRIVATE | MAP_FIXED, -1, 0);
+    PROGRAM_CALL(mmap);
+    program_mmap(s->at, PAGE_BYTES, READ_WRITE, MAP_PRIVATE | MAP_FIXED, -1, 0);
 }
 
 static void test_madvise(struct scene *s)
 {
-    THEIRS(madvise);
-    madvise_theirs(s->at, PAGE_BYTES, MADV_DONTNEED);
+    PROGRAM_CALL(madvise);
+    program_madvise(s->at, PAGE_BYTES, MADV_DONTNEED);
 }
 
 static void test_madvise_of_libc(struct scene *s)
 {
-    THEIRS_BY(madvise, "__madvise");
-    madvise_theirs(s->at, PAGE_BYTES, MADV_DONTNEED);
+    PROGRAM_CALL_BY(madvise, "__madvise");
+    program_madvise(s->at, PAGE_BYTES, MADV_DONTNEED);
 }
 
 static void test_posix_madvise(struct scene *s)
 {
-    THEIRS(posix_madvise);
-    posix_madvise_theirs(s->at, PAGE_BYTES, POSIX_MADV_SEQUENTIAL);
+    PROGRAM_CALL(posix_madvise);
+    program_posix_madvise(s->at, PAGE_BYTES, POSIX_MADV_SEQUENTIAL);
 }
 
 static void test_process_madvise(struct scene *s)
 {
-    THEIRS(process_madvise);
+    PROGRAM_CALL(process_madvise);
     struct iovec range = {s->at, PAGE_BYTES};
     int process = os_process_fd(os_pid());
-    process_madvise_theirs(process, &range, 1, MADV_COLD, 0);
+    program_process_madvise(process, &range, 1, MADV_COLD, 0);
     if (process >= 0)
         os_close(process);
 }
 
 static void test_mprotect(struct scene *s)
 {
-    THEIRS(mprotect);
-    mprotect_theirs(s->at, PAGE_BYTES, PROT_READ);
+    PROGRAM_CALL(mprotect);
+    program_mprotect(s->at, PAGE_BYTES, PROT_READ);
 }
 
 static void test_mprotect_of_libc(struct scene *s)
 {
-    THEIRS_BY(mprotect, "__mprotect");
-    mprotect_theirs(s->at, PAGE_BYTES, PROT_READ);
+    PROGRAM_CALL_BY(mprotect, "__mprotect");
+    program_mprotect(s->at, PAGE_BYTES, PROT_READ);
 }
 
 static void test_pkey_mprotect(struct scene *s)
 {
-    THEIRS(pkey_mprotect);
-    pkey_mprotect_theirs(s->at, PAGE_BYTES, READ_WRITE, -1);
+    PROGRAM_CALL(pkey_mprotect);
+    program_pkey_mprotect(s->at, PAGE_BYTES, READ_WRITE, -1);
 }
 
 static void test_mlock(struct scene *s)
 {
-    THEIRS(mlock);
-    mlock_theirs(s->at, PAGE_BYTES);
+    PROGRAM_CALL(mlock);
+    program_mlock(s->at, PAGE_BYTES);
 }
 
 static void test_munlock(struct scene *s)
 {
-    THEIRS(munlock);
-    munlock_theirs(s->at, PAGE_BYTES);
+    PROGRAM_CALL(munlock);
+    program_munlock(s->at, PAGE_BYTES);
 }
 
 /* Unlocks the page again. */
 static void test_mlock2(struct scene *s)
 {
-    THEIRS(mlock2);
-    THEIRS(munlock);
-    mlock2_theirs(s->at, PAGE_BYTES, 0);
+    PROGRAM_CALL(mlock2);
+    PROGRAM_CALL(munlock);
+    program_mlock2(s->at, PAGE_BYTES, 0);
     uint32_t seen = s->seen;
-    munlock_theirs(s->at, PAGE_BYTES);
+    program_munlock(s->at, PAGE_BYTES);
     s->seen = seen;
 }
 
@@ -146,38 +146,38 @@ static void test_mlock2(struct scene *s)
 static void test_mlockall(struct scene *s)
 {
     (void)s;
-    THEIRS(mlockall);
-    mlockall_theirs(0);
+    PROGRAM_CALL(mlockall);
+    program_mlockall(0);
 }
 
 static void test_munlockall(struct scene *s)
 {
-    THEIRS(munlockall);
+    PROGRAM_CALL(munlockall);
     if (!(s->wanted & RTC_EVENT_MLOCK))
         return;
-    if (munlockall_theirs == munlockall || !os_is_locked())
-        munlockall_theirs();
+    if (program_munlockall == munlockall || !os_is_locked())
+        program_munlockall();
     else
         s->seen = RTC_EVENT_MLOCK; /* assumed, not tested */
 }
 
 static void test_msync(struct scene *s)
 {
-    THEIRS(msync);
-    msync_theirs(s->at, PAGE_BYTES, MS_ASYNC);
+    PROGRAM_CALL(msync);
+    program_msync(s->at, PAGE_BYTES, MS_ASYNC);
 }
 
 /* Not a file mapping: fails. */
 static void test_remap_file_pages(struct scene *s)
 {
-    THEIRS(remap_file_pages);
-    remap_file_pages_theirs(s->at, PAGE_BYTES, 0, 0, 0);
+    PROGRAM_CALL(remap_file_pages);
+    program_remap_file_pages(s->at, PAGE_BYTES, 0, 0, 0);
 }
 
 static void test_mremap(struct scene *s)
 {
-    THEIRS(mremap);
-    char *at = mremap_theirs(s->at, PAGES * PAGE_BYTES, (PAGES - 1) * PAGE_BYTES, MREMAP_MAYMOVE);
+    PROGRAM_CALL(mremap);
+    char *at = program_mremap(s->at, PAGES * PAGE_BYTES, (PAGES - 1) * PAGE_BYTES, MREMAP_MAYMOVE);
     s->pages = at == MAP_FAILED ? s->pages : PAGES - 1;
     s->at = at == MAP_FAILED ? s->at : at;
 }
@@ -185,53 +185,53 @@ static void test_mremap(struct scene *s)
 /* Unmap all pages but the first. */
 static void test_munmap_of_libc(struct scene *s)
 {
-    THEIRS_BY(munmap, "__munmap");
-    munmap_theirs(s->at + PAGE_BYTES, (s->pages - 1) * PAGE_BYTES);
+    PROGRAM_CALL_BY(munmap, "__munmap");
+    program_munmap(s->at + PAGE_BYTES, (s->pages - 1) * PAGE_BYTES);
     s->pages = 1;
 }
 
 static void test_munmap(struct scene *s)
 {
-    THEIRS(munmap);
-    munmap_theirs(s->at, s->pages * PAGE_BYTES);
+    PROGRAM_CALL(munmap);
+    program_munmap(s->at, s->pages * PAGE_BYTES);
 }
 
 static void test_shmat(struct scene *s)
 {
-    THEIRS(shmat);
-    s->attached = shmat_theirs(s->segment, NULL, 0);
+    PROGRAM_CALL(shmat);
+    s->attached = program_shmat(s->segment, NULL, 0);
 }
 
 static void test_shmdt(struct scene *s)
 {
-    THEIRS(shmdt);
-    shmdt_theirs(s->attached);
+    PROGRAM_CALL(shmdt);
+    program_shmdt(s->attached);
 }
 
 /* Attach in place of a page, then map the page again for the following steps. */
 static void test_shmat_over(struct scene *s)
 {
-    THEIRS(shmat);
-    THEIRS(mmap);
-    char *at = shmat_theirs(s->segment, s->at, SHM_REMAP);
+    PROGRAM_CALL(shmat);
+    PROGRAM_CALL(mmap);
+    char *at = program_shmat(s->segment, s->at, SHM_REMAP);
     uint32_t seen = s->seen;
     if (at == s->at)
-        mmap_theirs(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
+        program_mmap(s->at, PAGE_BYTES, READ_WRITE, PLAIN | MAP_FIXED, -1, 0);
     s->seen = seen;
 }
 
 static void test_sbrk(struct scene *s)
 {
     (void)s;
-    THEIRS(sbrk);
-    sbrk_theirs(0);
+    PROGRAM_CALL(sbrk);
+    program_sbrk(0);
 }
 
 static void test_brk(struct scene *s)
 {
     (void)s;
-    THEIRS(brk);
-    brk_theirs(NULL);
+    PROGRAM_CALL(brk);
+    program_brk(NULL);
 }
 
 #define GOES RTC_EVENT_VM_UNMAPPED
