@@ -105,11 +105,11 @@ static uint64_t time_of(bool through)
     return least;
 }
 
-static struct object ours, libc;
+static struct object runtime_object, libc;
 
-bool dispatch_is_ours(uintptr_t pc)
+bool dispatch_is_own_code(uintptr_t pc)
 {
-    return pc >= ours.start && pc < ours.end;
+    return pc >= runtime_object.start && pc < runtime_object.end;
 }
 
 bool dispatch_is_libcs(uintptr_t pc)
@@ -136,7 +136,7 @@ void events_dispatch(void)
     uint32_t tid = os_tid();
     if (!rt.options.all_events || !core_is_started())
         return;
-    if (!loader_find((uintptr_t)events_dispatch, &ours) ||
+    if (!loader_find((uintptr_t)events_dispatch, &runtime_object) ||
         !loader_find((uintptr_t)__errno_location, &libc)) {
         dispatched_begin(-ENOENT, 0, 0);
         return;
@@ -146,7 +146,9 @@ void events_dispatch(void)
     mapped_begin(&c); /* creates the map of mappings */
     mapped_end(&c);
     handlers_dispatch(true);
-    int err = os_dispatch_start(on_call, ours.start, ours.end - ours.start, &dispatch_theirs);
+    int err =
+        os_dispatch_start(on_call, runtime_object.start, runtime_object.end - runtime_object.start,
+                          &dispatch_program_action);
     if (err)
         handlers_dispatch(false);
     uint32_t ns = err ? 0 : measure();

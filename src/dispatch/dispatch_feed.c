@@ -48,7 +48,7 @@ static bool is_same(uint32_t type, const long a[6])
            making_range((uintptr_t)a[0], (uintptr_t)a[1]) == making.range;
 }
 
-static bool is_made_by_ours(uint32_t type, const long a[6], uintptr_t sp)
+static bool is_made_by_runtime(uint32_t type, const long a[6], uintptr_t sp)
 {
     uint32_t made = making.type;
     if (made == RTC_EVENT_SBRK)
@@ -324,7 +324,7 @@ static void notify_unmapped(const long a[6])
 static const struct entry *caller_of(const struct entry *at, uintptr_t sp)
 {
     if (at->pc - (uintptr_t)NEXT(syscall) < LIBCS_SYSCALL_BYTES &&
-        dispatch_is_ours(*(const uintptr_t *)sp))
+        dispatch_is_own_code(*(const uintptr_t *)sp))
         return (const struct entry *)at->bp;
     return at;
 }
@@ -361,7 +361,7 @@ enum fed dispatch_feed(long number, const long a[6], void *context, long *result
 {
     uint32_t type = type_of(number);
     uintptr_t sp = os_dispatch_sp(context);
-    if (likely(type == RTC_EVENT_NONE) || is_made_by_ours(type, a, sp) ||
+    if (likely(type == RTC_EVENT_NONE) || is_made_by_runtime(type, a, sp) ||
         (type == RTC_EVENT_BRK && !a[0]))
         return FEED_PASS; /* brk(0) is a query */
     if (takes_away(number, a) && is_on_our_stack((uintptr_t)a[0], (size_t)a[1], sp))

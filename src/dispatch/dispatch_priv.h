@@ -10,7 +10,7 @@
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 
 /* Is the code in the runtime?  Is it in libc or the loader? */
-bool dispatch_is_ours(uintptr_t pc);
+bool dispatch_is_own_code(uintptr_t pc);
 bool dispatch_is_libcs(uintptr_t pc);
 
 /* ---- dispatch_feed.c ------------------------------------------------------------------------- */
@@ -31,7 +31,8 @@ long dispatch_ring_destroy(struct origin o, const long a[6]);
 
 /* ---- dispatch_signal.c ----------------------------------------------------------------------- */
 
-extern HIDDEN struct os_action dispatch_theirs; /* action of SIGSYS as seen by the program */
+extern HIDDEN struct os_action
+    dispatch_program_action; /* action of SIGSYS as seen by the program */
 
 /* Handle rt_sigaction of SIGSYS; returns its result. */
 long dispatch_action(const long a[6]);

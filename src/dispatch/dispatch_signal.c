@@ -17,7 +17,7 @@
 
 #define SYS_SECCOMP 1
 
-struct os_action dispatch_theirs;
+struct os_action dispatch_program_action;
 
 static const int arm_yourself; /* identified by its address */
 
@@ -28,13 +28,13 @@ void dispatch_arm_thread(uint32_t tid)
 
 long dispatch_action(const long a[6])
 {
-    struct os_action wanted, before = dispatch_theirs;
+    struct os_action wanted, before = dispatch_program_action;
     if ((unsigned long)a[3] != sizeof wanted.mask)
         return -EINVAL;
     if (a[1]) {
         if (!os_dispatch_look(a[1], &wanted, sizeof wanted))
             return -EFAULT;
-        dispatch_theirs = wanted;
+        dispatch_program_action = wanted;
         if (wanted.flags & SA_ONSTACK) /* the program's own stacks may be too small for handlers */
             os_dispatch_on_stack();
     }
@@ -59,7 +59,7 @@ static void end_by(int signal)
  * Set the mask of the program's handler.  Unblock the signal that only our handler blocks: the
  * program's handler may end by siglongjmp.
  */
-static void mask_as_theirs(uint64_t more, const void *context)
+static void set_handler_mask(uint64_t more, const void *context)
 {
     uint64_t before, cancel = 1ull << (LIBC_SIGNAL_CANCEL - 1);
     memcpy(&before, &((const ucontext_t *)context)->uc_sigmask,
@@ -72,10 +72,10 @@ static void mask_as_theirs(uint64_t more, const void *context)
 static void forward_to(const struct os_action *action, int signal, void *info, void *context)
 {
     if (action->flags & SA_RESETHAND)
-        dispatch_theirs.handler = (uintptr_t)SIG_DFL;
+        dispatch_program_action.handler = (uintptr_t)SIG_DFL;
     if (((const siginfo_t *)info)->si_code != SYS_SECCOMP &&
         !os_sandboxed()) /* a sandbox may trap that call, too */
-        mask_as_theirs(action->mask & ~(1ull << (SIGSYS - 1)), context);
+        set_handler_mask(action->mask & ~(1ull << (SIGSYS - 1)), context);
     os_handler_of(action)(signal, info, context);
     os_dispatch_unblock(context); /* the handler may have changed the mask that is restored */
 }
@@ -83,7 +83,7 @@ static void forward_to(const struct os_action *action, int signal, void *info, v
 void dispatch_forward(int signal, void *info, void *context)
 {
     const siginfo_t *i = info;
-    struct os_action action = dispatch_theirs;
+    struct os_action action = dispatch_program_action;
     if (i->si_code == SI_QUEUE && i->si_value.sival_ptr == &arm_yourself) {
         os_dispatch_arm();
         os_dispatch_unblock(context); /* sigreturn may restore another mask than the present one */
