@@ -30,12 +30,11 @@ bool os_is_reaper(void)
 
 bool os_same_pid_namespace(void)
 {
-    char ours[64], program_value[64];
-    long n = os_read_link("/proc/self/ns/pid", ours, sizeof ours - 1);
-    long m =
-        os_read_link("/proc/self/ns/pid_for_children", program_value, sizeof program_value - 1);
-    ours[n > 0 ? n : 0] = program_value[m > 0 ? m : 0] = '\0';
-    return n > 0 && text_equal(ours, program_value);
+    char own[64], for_children[64];
+    long n = os_read_link("/proc/self/ns/pid", own, sizeof own - 1);
+    long m = os_read_link("/proc/self/ns/pid_for_children", for_children, sizeof for_children - 1);
+    own[n > 0 ? n : 0] = for_children[m > 0 ? m : 0] = '\0';
+    return n > 0 && text_equal(own, for_children);
 }
 
 void os_reap_silent(uint32_t pid)

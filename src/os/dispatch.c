@@ -88,13 +88,14 @@ uint64_t os_dispatch_missed(void)
     return dispatch_missed_count();
 }
 
-static struct os_action ours = {.flags = SA_SIGINFO | SIGNAL_RESTORER | SA_NODEFER | SA_RESTART,
-                                .mask = 1ull << (LIBC_SIGNAL_CANCEL - 1)};
+static struct os_action own_action = {.flags =
+                                          SA_SIGINFO | SIGNAL_RESTORER | SA_NODEFER | SA_RESTART,
+                                      .mask = 1ull << (LIBC_SIGNAL_CANCEL - 1)};
 
 void os_dispatch_on_stack(void)
 {
-    ours.flags |= SA_ONSTACK;
-    os_restore_action(SIGSYS, &ours);
+    own_action.flags |= SA_ONSTACK;
+    os_restore_action(SIGSYS, &own_action);
 }
 
 /* Remove SIGSYS from the masks of handlers that were installed before ours. */
@@ -110,11 +111,11 @@ static void unblock_all(void)
 
 int os_dispatch_start(os_handler handler, uintptr_t start, uint64_t bytes, struct os_action *before)
 {
-    ours.handler = (uintptr_t)handler;
-    ours.restorer = (uintptr_t)os_signal_return;
-    int err = os_has(OS_USER_DISPATCH)
-                  ? (int)CALL4(SYS_rt_sigaction, SIGSYS, &ours, before, sizeof ours.mask)
-                  : -ENOSYS;
+    own_action.handler = (uintptr_t)handler;
+    own_action.restorer = (uintptr_t)os_signal_return;
+    int err = os_has(OS_USER_DISPATCH) ? (int)CALL4(SYS_rt_sigaction, SIGSYS, &own_action, before,
+                                                    sizeof own_action.mask)
+                                       : -ENOSYS;
     if (err)
         return err;
     own_start = start;

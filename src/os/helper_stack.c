@@ -98,9 +98,9 @@ void helper_abandon(bool intact)
     if (!use)
         return;
     self->helper.use = NULL;
-    uint64_t ours = intact ? HANDLED_LATER & ~use->mask : 0;
+    uint64_t masked = intact ? HANDLED_LATER & ~use->mask : 0;
     if (intact && use->blocks)
-        CALL4(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof ours);
+        CALL4(SYS_rt_sigprocmask, SIG_UNBLOCK, &masked, NULL, sizeof masked);
 }
 
 /* ---- waiting for locks ----------------------------------------------------------------------- */
