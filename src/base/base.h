@@ -334,7 +334,7 @@ void lock_reset(struct lock *l);
  * at an unknown instruction.
  */
 void locks_abandon(void);
-bool lock_is_mine(const struct lock *l); /* for a thread that has a struct */
+bool lock_is_held(const struct lock *l); /* for a thread that has a struct */
 
 /*
  * Inline lock_take and lock_drop for a thread that holds no other lock.  false: the lock is not

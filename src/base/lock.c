@@ -60,7 +60,7 @@ static void forget(const struct lock *l)
         }
 }
 
-bool lock_is_mine(const struct lock *l)
+bool lock_is_held(const struct lock *l)
 {
     return self && (atomic_load_explicit(&l->word, memory_order_relaxed) & ~LOCK_CONTENDED) ==
                        lock_owner_word(self);
@@ -70,7 +70,7 @@ void locks_abandon(void)
 {
     while (self && self->locks) {
         struct lock *l = self->held[self->locks - 1];
-        if (lock_is_mine(l)) {
+        if (lock_is_held(l)) {
             lock_drop(l);
         } else {
             lock_wake(l);

@@ -115,7 +115,7 @@ static void forget(void)
 
 void mapped_abandon(void)
 {
-    if (lock_is_mine(&map.lock))
+    if (lock_is_held(&map.lock))
         forget();
 }
 
