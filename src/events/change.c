@@ -90,7 +90,7 @@ static COLD void unmap_around_own(struct change *c, union rtc_event *e, struct r
 static int unmap_taken(struct change *c, void *address, size_t size, struct range gone)
 {
     union rtc_event e = {.munmap = {-1, address, size}};
-    if (unmap_has_ours(&c->map, gone.start, gone.end))
+    if (unmap_has_own(&c->map, gone.start, gone.end))
         unmap_around_own(c, &e, gone);
     else
         change_call(c, RTC_EVENT_MUNMAP, &e);

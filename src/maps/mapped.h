@@ -167,7 +167,7 @@ ALWAYS_INLINE bool unmap_is_special(const struct mapped_call *c, uintptr_t start
     return !c->whole || c->old || unmap_is_heap(start, end);
 }
 
-ALWAYS_INLINE bool unmap_has_ours(const struct mapped_call *c, uintptr_t start, uintptr_t end)
+ALWAYS_INLINE bool unmap_has_own(const struct mapped_call *c, uintptr_t start, uintptr_t end)
 {
     return unlikely(unmap_is_special(c, start, end)) && unmap_look(c, start, end);
 }

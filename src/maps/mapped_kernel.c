@@ -94,9 +94,9 @@ static void find_more(struct comparison *c, const struct map_region *kernels)
  * values.
  */
 static void find_both(struct comparison *c, const struct map_region *kernels,
-                      const struct map_region *ours)
+                      const struct map_region *recorded)
 {
-    struct map_region r = *ours;
+    struct map_region r = *recorded;
     map_clip(&r, kernels->start, kernels->end);
     bool look = r.device == MAP_FILE_UNKNOWN &&
                 (!r.inode || r.inode == kernels->inode || !region_is_file(kernels));

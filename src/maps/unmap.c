@@ -150,14 +150,14 @@ COLD bool unmap_look(const struct mapped_call *c, uintptr_t start, uintptr_t end
     bool heap = unmap_is_heap(start, end);
     if (!c->whole || heap)
         os_next_own(start, &own, &own_end);
-    bool ours = !c->whole && own < end;
+    bool has_own = !c->whole && own < end;
     if (heap && own < end)
         report_unmap(c, OP(MUNMAP, MALLOC), start, end, &region);
     else if (is_stack(c, start, end, &region) ||
-             (!c->whole && !ours && !os_all_mapped(start, end - start) &&
+             (!c->whole && !has_own && !os_all_mapped(start, end - start) &&
               find_hole(start, end, &region)))
         report_unmap(c, OP(MUNMAP, MALLOC), start, end, &region);
-    return ours;
+    return has_own;
 }
 
 /* If the kernel's list cannot be read, only the heap counts as in use. */
