@@ -25,7 +25,7 @@ enum mutant {
      * In a forked child: were the inherited records already untrusted in its parent?
      * (tests/stress).
      */
-    MUTANT_NO_DOUBT,
+    MUTANT_NO_UNTRUSTED,
     /* In a snapshot of all counters: did a thread count meanwhile? (tests/counters). */
     MUTANT_NO_RECHECK,
 };

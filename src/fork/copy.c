@@ -12,9 +12,9 @@
 #include "mutant.h"
 #include "fork_priv.h"
 
-#define LEASES_MINE_MAX 1024u
+#define OWN_LEASES_MAX 1024u
 #define RETIRED_MAX 8192u
-#define DOUBTS_MAX 16u
+#define UNDECIDED_MAX 16u
 
 /* A lease on this image's records, as the parent sees it. */
 struct granted {
@@ -34,20 +34,20 @@ struct retired {
  * epochs before `first_epoch` were inherited by it.  Epochs increase from parent to child, so one
  * number is sufficient.
  */
-struct doubt {
+struct undecided_fork {
     uint32_t first_epoch;
     uint32_t parent, epoch; /* identify the lease: it may be granted again to another fork */
     struct lease *lease;
 };
 
 static struct {
-    uint32_t first_epoch;           /* older records belong to an ancestor */
-    uint32_t untrusted_until;       /* older records were inherited by a torn fork */
-    struct doubt doubt[DOUBTS_MAX]; /* oldest first */
-    uint32_t doubts;
+    uint32_t first_epoch;     /* older records belong to an ancestor */
+    uint32_t untrusted_until; /* older records were inherited by a torn fork */
+    struct undecided_fork undecided[UNDECIDED_MAX]; /* oldest first */
+    uint32_t undecided_count;
     struct lock copying;
     struct lock retiring;
-    struct granted granted[LEASES_MINE_MAX];
+    struct granted granted[OWN_LEASES_MAX];
     uint32_t granted_count;
     struct retired retired[RETIRED_MAX];
     uint32_t retired_count;
@@ -82,7 +82,7 @@ static bool is_seen(uint32_t born, uint32_t until)
 
 struct lease *lease_grant(void)
 {
-    if (!run_header() || copies.granted_count == LEASES_MINE_MAX)
+    if (!run_header() || copies.granted_count == OWN_LEASES_MAX)
         return NULL;
     for (uint32_t i = 0; i < run_header()->lease_count; i++) {
         struct lease *l = &run_leases()[i];
@@ -179,7 +179,7 @@ bool lease_is_of(const struct lease *l, uint32_t parent, uint32_t epoch)
     return l->parent == parent && l->epoch == epoch;
 }
 
-static enum lease_torn doubt_now(const struct doubt *d)
+static enum lease_torn torn_now(const struct undecided_fork *d)
 {
     if (!lease_is_of(d->lease, d->parent, d->epoch))
         return TORN_YES; /* another fork has the lease now: the answer is lost */
@@ -192,18 +192,18 @@ static uint32_t later(uint32_t a, uint32_t b)
 }
 
 /* Remove decided forks from the list; torn ones raise untrusted_until. */
-static void resolve_doubts(void)
+static void remove_decided(void)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < copies.doubts; i++) {
-        struct doubt *d = &copies.doubt[i];
-        enum lease_torn torn = doubt_now(d);
+    for (uint32_t i = 0; i < copies.undecided_count; i++) {
+        struct undecided_fork *d = &copies.undecided[i];
+        enum lease_torn torn = torn_now(d);
         if (torn == TORN_YES)
             copies.untrusted_until = later(copies.untrusted_until, d->first_epoch);
         else if (torn == TORN_OPEN)
-            copies.doubt[kept++] = *d;
+            copies.undecided[kept++] = *d;
     }
-    copies.doubts = kept;
+    copies.undecided_count = kept;
 }
 
 void copies_inherit(uint32_t epoch, struct lease *lease)
@@ -211,14 +211,15 @@ void copies_inherit(uint32_t epoch, struct lease *lease)
     copies.first_epoch = epoch;
     if (!run_header())
         return; /* all records are private: the kernel copied them with the heap */
-    resolve_doubts();
-    if (MUTANT(NO_DOUBT))
-        copies.doubts = copies.untrusted_until = 0;
-    if (lease && copies.doubts < DOUBTS_MAX) {
-        copies.doubt[copies.doubts++] = (struct doubt){epoch, lease->parent, lease->epoch, lease};
+    remove_decided();
+    if (MUTANT(NO_UNTRUSTED))
+        copies.undecided_count = copies.untrusted_until = 0;
+    if (lease && copies.undecided_count < UNDECIDED_MAX) {
+        copies.undecided[copies.undecided_count++] =
+            (struct undecided_fork){epoch, lease->parent, lease->epoch, lease};
     } else {
         copies.untrusted_until = epoch;
-        copies.doubts = 0;
+        copies.undecided_count = 0;
     }
     if (copies_are_unsure(0))
         image_flag(IMAGE_INHERITED_UNSURE);
@@ -226,8 +227,8 @@ void copies_inherit(uint32_t epoch, struct lease *lease)
 
 bool copies_are_unsure(uint32_t born)
 {
-    for (uint32_t i = 0; i < copies.doubts; i++)
-        if (born < copies.doubt[i].first_epoch && doubt_now(&copies.doubt[i]) == TORN_YES)
+    for (uint32_t i = 0; i < copies.undecided_count; i++)
+        if (born < copies.undecided[i].first_epoch && torn_now(&copies.undecided[i]) == TORN_YES)
             return true;
     return born < copies.untrusted_until;
 }

@@ -87,7 +87,7 @@ uint32_t fork_epoch(void)
 
 /* ---- the parent's side ----------------------------------------------------------------------- */
 
-bool fork_is_mine(void)
+bool fork_is_by_caller(void)
 {
     return forks.epoch && atomic_load(&forks.forker) == os_tid();
 }
@@ -111,7 +111,7 @@ static bool tear(void)
 
 bool fork_enter_anyway(void)
 {
-    return fork_is_mine() || tear();
+    return fork_is_by_caller() || tear();
 }
 
 /* Before the first thread is stopped: from here on tear() can change forks.torn. */
@@ -185,7 +185,7 @@ void fork_prepare(void)
 
 void fork_parent(void)
 {
-    if (!fork_is_mine() || forks.nested) {
+    if (!fork_is_by_caller() || forks.nested) {
         forks.nested = false;
         return;
     }
@@ -231,7 +231,7 @@ static bool lock_in_time(struct lock *l)
 
 bool fork_stop_writers(void)
 {
-    if (!forks.epoch || is_inside() || fork_is_mine() || fork_shares_memory())
+    if (!forks.epoch || is_inside() || fork_is_by_caller() || fork_shares_memory())
         return false;
     struct os_signals signals = block_signals();
     if (!lock_in_time(&forks.forking)) {

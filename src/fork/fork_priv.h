@@ -33,7 +33,7 @@ void quiesce_after_fork(void);
 
 /* ---- fork.c: for quiesce.c and post_mortem.c ------------------------------------------------- */
 
-bool fork_is_mine(void); /* is the calling thread the one that forks, or stops writers? */
+bool fork_is_by_caller(void); /* is the calling thread the one that forks, or stops writers? */
 void fork_post_mortem(void);
 
 #endif

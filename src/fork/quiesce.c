@@ -74,7 +74,7 @@ bool fork_wait(void)
 {
     uint64_t begin = os_clock_ns();
     while (atomic_load_explicit(&epoch_page->epoch, memory_order_acquire) == 0) {
-        if (fork_is_mine())
+        if (fork_is_by_caller())
             return false; /* a prepare handler of another library, called after fork_prepare */
         if (os_clock_ns() - begin > ESCAPE_NS)
             return false;

@@ -158,7 +158,7 @@ def fresh_is_found(stage):
     """A runtime whose processes accept inherited blocks that their parent was unsure of fails the same test."""
     if not stage.full:
         return 'with --full'
-    library = mutant.build(stage.room(), 'NO_DOUBT')
+    library = mutant.build(stage.room(), 'NO_UNTRUSTED')
     trusting = copy.copy(stage) # from here on with separate folders, which it counts
     trusting.library = library
     for i in range(1, 21):
