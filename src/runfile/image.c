@@ -162,9 +162,10 @@ static struct image_header *header_alloc(void)
 /* A child may have been moved into another pid namespace. */
 static void look_at_namespace(void)
 {
-    uint32_t ours = os_pid_namespace(), first = 0;
-    if (ours && !atomic_compare_exchange_strong(&run_header()->pid_namespace, &first, ours))
-        own.foreign = first != ours;
+    uint32_t namespace = os_pid_namespace(), first = 0;
+    if (namespace &&
+        !atomic_compare_exchange_strong(&run_header()->pid_namespace, &first, namespace))
+        own.foreign = first != namespace;
     os_pids_are_foreign(own.foreign);
 }
 

@@ -12,7 +12,7 @@
 #define CROWDED_BY_HAND 64u /* by hand nothing reads dead images first: their details are lost */
 /* a process acts if more areas are in use; the launcher lags if more dead ones are left */
 #define CROWDED 28u
-#define DEAD_MAX 256u
+#define ENDED_MAX 256u
 
 /* ---- one area -------------------------------------------------------------------------------- */
 
@@ -65,12 +65,12 @@ static void tally(const char *area, uint64_t bytes)
 }
 
 /* An area of an ended image; before it is reclaimed, another image may have claimed it. */
-struct dead {
+struct ended_area {
     uint32_t area;
     uint32_t image;
 };
 
-static void reclaim_image(const struct dead *d)
+static void reclaim_image(const struct ended_area *d)
 {
     struct area_entry *e = &run_areas()[d->area];
     uint64_t claimed = area_owner(AREA_CLAIMED, d->image);
@@ -88,33 +88,33 @@ static void reclaim_image(const struct dead *d)
 
 /* ---- which images are over ------------------------------------------------------------------- */
 
-/* Find areas of ended images, up to DEAD_MAX; returns their number. */
-static uint32_t find_dead(struct dead dead[DEAD_MAX])
+/* Find areas of ended images, up to ENDED_MAX; returns their number. */
+static uint32_t find_ended(struct ended_area ended[ENDED_MAX])
 {
     uint32_t used = atomic_load_explicit(&run_header()->next_area, memory_order_relaxed);
     uint32_t count = 0;
-    for (uint32_t i = 1; i < used && i < run_area_limit() && count < DEAD_MAX; i++) {
+    for (uint32_t i = 1; i < used && i < run_area_limit() && count < ENDED_MAX; i++) {
         struct area_entry *e = &run_areas()[i];
         uint64_t owner = atomic_load_explicit(&e->owner, memory_order_acquire);
         uint32_t pid = atomic_load_explicit(&e->pid, memory_order_relaxed);
         /* Another image of this process: this image replaced it by exec. */
         bool replaced = pid == image_pid() && area_owner_image(owner) != image_number();
         if (area_owner_state(owner) == AREA_CLAIMED && pid && (replaced || os_process_gone(pid)))
-            dead[count++] = (struct dead){i, area_owner_image(owner)};
+            ended[count++] = (struct ended_area){i, area_owner_image(owner)};
     }
     return count;
 }
 
 static void reclaim(bool must)
 {
-    struct dead dead[DEAD_MAX];
-    uint32_t count = os_sandboxed() ? 0 : find_dead(dead);
+    struct ended_area ended[ENDED_MAX];
+    uint32_t count = os_sandboxed() ? 0 : find_ended(ended);
     if (count < CROWDED_BY_HAND && !must)
         return;
     leases_drop_unneeded();
     for (uint32_t i = 0; i < count; i++)
-        if (!image_is_read(dead[i].image, 4))
-            reclaim_image(&dead[i]);
+        if (!image_is_read(ended[i].image, 4))
+            reclaim_image(&ended[i]);
 }
 
 /* A living launcher reclaims better: it reads the images first. */
@@ -129,10 +129,10 @@ static bool launcher_reclaims(void)
  */
 static bool lags(void)
 {
-    struct dead dead[DEAD_MAX];
-    uint32_t count = os_sandboxed() ? 0 : find_dead(dead), read = 0;
+    struct ended_area ended[ENDED_MAX];
+    uint32_t count = os_sandboxed() ? 0 : find_ended(ended), read = 0;
     for (uint32_t i = 0; count > CROWDED && i < count; i++)
-        read += image_is_read(dead[i].image, 4);
+        read += image_is_read(ended[i].image, 4);
     return count - read > CROWDED;
 }
 

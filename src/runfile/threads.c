@@ -350,9 +350,9 @@ void threads_wipe_stale(void)
 
 bool threads_all_outside(void)
 {
-    bool mine = self_state & SELF_IN_FALLBACK;
+    bool in_fallback = self_state & SELF_IN_FALLBACK;
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t != self && !(t->is_fallback && mine) && thread_is_inside(t))
+        if (t != self && !(t->is_fallback && in_fallback) && thread_is_inside(t))
             return false;
     return true;
 }
