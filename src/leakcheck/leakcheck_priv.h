@@ -132,11 +132,11 @@ struct roots {
 /*
  * List the roots by address: the program's writable mappings without the dead parts of stacks, and
  * the regions that it has registered.  Where both overlap, the registered region comes first.
- * `ours`: further ranges to leave out, at most ROOTS_OURS.  Call between dirty_pages_begin and
+ * `ours`: further ranges to leave out, at most ROOTS_EXCLUDED.  Call between dirty_pages_begin and
  * dirty_pages_end.  Return -ENOMEM, or -errno if /proc/self/maps cannot be read.
  */
-#define ROOTS_OURS 8u
-int roots_find(struct roots *all, const struct stopped_world *w, const struct range *ours,
+#define ROOTS_EXCLUDED 8u
+int roots_find(struct roots *all, const struct stopped_world *w, const struct range *excluded,
                uint32_t count);
 void roots_drop(struct roots *all);
 /* Append one root: words of a thread's stack. */

@@ -36,21 +36,21 @@
 static struct {
     _Atomic uint64_t checker; /* pid << 32 | tid; another pid: inherited from the parent */
     _Atomic uint32_t over;    /* futex: changes at each leaks_done */
-} check_turn;
+} check_owner;
 
 bool leaks_begin(struct os_signals *blocked)
 {
     uint64_t me = (uint64_t)os_pid() << 32 | os_tid(), holder = 0;
     for (;;) {
-        uint32_t seen = atomic_load(&check_turn.over);
+        uint32_t seen = atomic_load(&check_owner.over);
         os_block_signals(blocked);
-        if (atomic_compare_exchange_strong(&check_turn.checker, &holder, me))
+        if (atomic_compare_exchange_strong(&check_owner.checker, &holder, me))
             return true;
         if (holder == me)
             return false; /* a handler of the checking thread */
         os_restore_signals(blocked);
         if (holder >> 32 == me >> 32) { /* else of the parent: next try replaces it */
-            os_wait(&check_turn.over, seen, 0, false);
+            os_wait(&check_owner.over, seen, 0, false);
             holder = 0;
         }
     }
@@ -58,9 +58,9 @@ bool leaks_begin(struct os_signals *blocked)
 
 void leaks_done(void)
 {
-    atomic_store(&check_turn.checker, 0);
-    atomic_fetch_add(&check_turn.over, 1);
-    os_wake(&check_turn.over, false);
+    atomic_store(&check_owner.checker, 0);
+    atomic_fetch_add(&check_owner.over, 1);
+    os_wake(&check_owner.over, false);
 }
 
 /*
@@ -270,13 +270,13 @@ static enum leak_check look_once(struct check *c, const struct caller *caller,
         return LEAKS_NO_MEMORY;
     const struct run_header *run = run_header();
     uintptr_t file = (uintptr_t)run;
-    const struct range ours[] = {
+    const struct range own[] = {
         {heap.base, heap.base + c->heap.bytes},
         {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
         c->lists,
     };
     dirty_pages_begin();
-    int err = roots_find(&c->roots, &c->world, ours, sizeof ours / sizeof ours[0]);
+    int err = roots_find(&c->roots, &c->world, own, sizeof own / sizeof own[0]);
     bool marked = !err && mark_roots(c, extra_roots, !caller);
     dirty_pages_end();
     if (err)

@@ -104,8 +104,8 @@ static bool check_serialized(const struct caller *caller, struct leaks_now *now)
     struct os_signals signals;
     struct cost_part since = cost_part_begin();
     mapped_compare();
-    bool is_ours = leaks_begin(&signals);
-    if (is_ours) {
+    bool is_checker = leaks_begin(&signals);
+    if (is_checker) {
         leaks_check_now(caller, now);
         cost_part_end(COST_SCAN, since);
         if (now->is_reported)
@@ -114,7 +114,7 @@ static bool check_serialized(const struct caller *caller, struct leaks_now *now)
         leaks_done();
     }
     os_restore_signals(&signals);
-    return is_ours;
+    return is_checker;
 }
 
 bool leaks_on_demand(struct leaks_now *now)

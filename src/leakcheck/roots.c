@@ -35,8 +35,8 @@ struct search {
     const struct root_region *given; /* registered by the program */
     uint32_t given_count;
     const struct stopped_world *w;
-    struct range ours[ROOTS_OURS + 8];
-    uint32_t ours_count;
+    struct range excluded[ROOTS_EXCLUDED + 8];
+    uint32_t excluded_count;
     bool all_are_stopped; /* no other thread runs that may rely on a fault in inaccessible memory */
     uint64_t closed_left; /* bytes of inaccessible memory that may still be examined */
     bool full;
@@ -119,14 +119,14 @@ static void add_in_heap(struct search *s, const struct mapping *m, uintptr_t sta
 }
 
 /* Add the parts of a mapping that are not ours. */
-static void add_without_ours(struct search *s, const struct mapping *m, uintptr_t start,
-                             uintptr_t end, enum root_kind kind, uint32_t thread)
+static void add_without_excluded(struct search *s, const struct mapping *m, uintptr_t start,
+                                 uintptr_t end, enum root_kind kind, uint32_t thread)
 {
-    for (uint32_t i = 0; i < s->ours_count && start < end; i++) {
-        const struct range *o = &s->ours[i];
+    for (uint32_t i = 0; i < s->excluded_count && start < end; i++) {
+        const struct range *o = &s->excluded[i];
         if (o->end <= start || o->start >= end)
             continue;
-        add_without_ours(s, m, start, o->start, kind, thread);
+        add_without_excluded(s, m, start, o->start, kind, thread);
         if (o->start == heap.base)
             add_in_heap(s, m, start > o->start ? start : o->start, end < o->end ? end : o->end,
                         kind, thread);
@@ -192,13 +192,13 @@ static void add_guarded(struct search *s, const struct mapping *m)
         end = end < m->end ? end : m->end;
         bool is_main =
             t->tid == os_pid(); /* its stack is elsewhere: this is its thread-local storage */
-        add_without_ours(s, m, live_from(t, from, t->control_block), end,
-                         is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
+        add_without_excluded(s, m, live_from(t, from, t->control_block), end,
+                             is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
     } else if (known && ended) {
         from = known;
     }
-    add_without_ours(s, m, from, m->end, ROOT_MAPPED, 0);
+    add_without_excluded(s, m, from, m->end, ROOT_MAPPED, 0);
 }
 
 static void add_main_stack(struct search *s, const struct mapping *m)
@@ -209,7 +209,7 @@ static void add_main_stack(struct search *s, const struct mapping *m)
     for (uint32_t i = 0; i < s->w->count; i++)
         if (s->w->thread[i].tid == pid)
             from = live_from(&s->w->thread[i], m->start, m->end);
-    add_without_ours(s, m, from, m->end, ROOT_STACK, number);
+    add_without_excluded(s, m, from, m->end, ROOT_STACK, number);
 }
 
 /* ---- regions registered by the program ------------------------------------------------------- */
@@ -246,8 +246,8 @@ static bool may_hold_pointers(const struct mapping *m)
 
 static void exclude(struct search *s, uintptr_t start, uintptr_t end)
 {
-    if (s->ours_count < sizeof s->ours / sizeof s->ours[0])
-        s->ours[s->ours_count++] = (struct range){start, end};
+    if (s->excluded_count < sizeof s->excluded / sizeof s->excluded[0])
+        s->excluded[s->excluded_count++] = (struct range){start, end};
 }
 
 /* Exclude our library's data, except the blocks in it that were allocated during start-up. */
@@ -292,14 +292,14 @@ static bool clip_to_program(struct mapping *m)
     return true;
 }
 
-static void add_writable(struct search *s, const struct mapping *m, bool behind_guard)
+static void add_writable(struct search *s, const struct mapping *m, bool after_guard)
 {
     if (text_equal(m->path, "[stack]"))
         add_main_stack(s, m);
-    else if (behind_guard && !m->path[0])
+    else if (after_guard && !m->path[0])
         add_guarded(s, m);
     else
-        add_without_ours(s, m, m->start, m->end, ROOT_MAPPED, 0);
+        add_without_excluded(s, m, m->start, m->end, ROOT_MAPPED, 0);
 }
 
 static void search(struct search *s, struct mappings *maps)
@@ -350,7 +350,7 @@ static bool all_are_stopped(const struct stopped_world *w)
     return true;
 }
 
-int roots_find(struct roots *all, const struct stopped_world *w, const struct range *ours,
+int roots_find(struct roots *all, const struct stopped_world *w, const struct range *excluded,
                uint32_t count)
 {
     struct mappings maps;
@@ -369,7 +369,7 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
     exclude(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
     exclude(&s, (uintptr_t)w->thread, (uintptr_t)w->thread + w->bytes);
     for (uint32_t i = 0; i < count; i++)
-        exclude(&s, ours[i].start, ours[i].end);
+        exclude(&s, excluded[i].start, excluded[i].end);
     int err = os_mappings_open(&maps);
     if (!err) {
         search(&s, &maps);
