@@ -70,16 +70,16 @@ static bool is_holder(void)
  */
 static bool exec_begin(struct os_signals *signals)
 {
-    bool is_ours;
+    bool is_checker;
     uint32_t seen = atomic_load(&finished);
-    while ((is_ours = leaks_begin(signals)) && is_finishing() &&
+    while ((is_checker = leaks_begin(signals)) && is_finishing() &&
            atomic_load(&finisher) != os_tid() && seen != image()->image) {
         leaks_done();
         os_restore_signals(signals);
         os_wait(&finished, seen, 0, false);
         seen = atomic_load(&finished);
     }
-    return is_ours;
+    return is_checker;
 }
 
 static void exec_keep_stopped(void)
@@ -112,10 +112,10 @@ bool finish_check_early(void)
         fork_begin_child();
     leaks_keep_registers(&caller, kept);
     bool allowed = is_checked() || lsan_allows_end();
-    bool is_ours = leaks_begin(&signals); /* a handler must not leave by longjmp in the middle */
-    if (is_ours && allowed && !is_checked())
+    bool is_checker = leaks_begin(&signals); /* a handler must not leave by longjmp in the middle */
+    if (is_checker && allowed && !is_checked())
         any_lost = leaks_check(&caller, extra_roots, false);
-    if (is_ours)
+    if (is_checker)
         leaks_done();
     os_restore_signals(&signals);
     atomic_store(&checked_early, image()->image);
@@ -136,11 +136,11 @@ static bool end_begin(const struct caller *caller, struct os_signals *signals)
 {
     mapped_finish();
     dispatched_write();
-    bool is_ours = leaks_begin(signals); /* false: in a handler that interrupted a check */
-    if (is_ours)
+    bool is_checker = leaks_begin(signals); /* false: in a handler that interrupted a check */
+    if (is_checker)
         leaks_stop_for_end(caller);
     errors_sweep();
-    return is_ours;
+    return is_checker;
 }
 
 void finish_killed(const struct fatal_signal *s)
@@ -188,8 +188,8 @@ int finish_image(enum image_end how, int status)
     bool checks = known && !early && wants_leaks_at_end() && lsan_allows_end();
     struct cost_part since = cost_part_begin();
     reporter_find();
-    bool is_ours = end_begin(&caller, &signals);
-    if (is_ours && checks)
+    bool is_checker = end_begin(&caller, &signals);
+    if (is_checker && checks)
         leaks_check(&caller, nothing, false);
     os_restore_signals(&signals);
     cost_part_end(COST_SCAN, since);
@@ -200,7 +200,7 @@ int finish_image(enum image_end how, int status)
     int exit_status = atomic_exchange(&reported, true) ? 0 : report_by_hand();
     if (how == END_EXIT)
         leaks_stop_no_longer();
-    if (is_ours)
+    if (is_checker)
         leaks_done();
     finish_over();
     return exit_status ? exit_status : status;
@@ -231,12 +231,12 @@ bool finish_before_exec(const struct exec_call *call)
     mapped_finish();
     dispatched_write();
     calls_at = (uintptr_t)call;
-    bool is_ours = exec_begin(&signals), may_proceed = !is_finishing() || is_holder();
-    if (is_ours && may_proceed) {
+    bool is_checker = exec_begin(&signals), may_proceed = !is_finishing() || is_holder();
+    if (is_checker && may_proceed) {
         if (checks && !is_checked())
             any_lost = leaks_check(&caller, extra_roots, true);
         exec_keep_stopped();
-    } else if (is_ours) {
+    } else if (is_checker) {
         leaks_done();
     }
     os_restore_signals(&signals);
