@@ -67,10 +67,10 @@ static bool code_at(uintptr_t at, struct machine_code *t)
     return os_is_readable(at);
 }
 
-static bool is_ours(uintptr_t at)
+static bool is_own_code(uintptr_t at)
 {
-    struct object mine;
-    return object_of((uintptr_t)&is_ours, &mine) && at >= mine.start && at < mine.end;
+    struct object own;
+    return object_of((uintptr_t)&is_own_code, &own) && at >= own.start && at < own.end;
 }
 
 /* Read a slot in the object's own data. */
@@ -151,7 +151,7 @@ static bool follow(uintptr_t at, struct route *r)
         struct machine_code t;
         uintptr_t to = 0;
         bool is_plt = false;
-        if (is_ours(r->end))
+        if (is_own_code(r->end))
             return true;
         if (!code_at(r->end, &t))
             return false;
@@ -181,7 +181,7 @@ static void search_jump(struct search *s, const struct machine_code *t, uintptr_
         return;
     if (to < t->o.start || to >= t->o.end || !code_at(to, &target) || !follow(to, &r))
         return;
-    if (is_ours(r.end)) {
+    if (is_own_code(r.end)) {
         s->thunk |= r.thunk;
         s->directly |= !r.thunk;
     } else if (target.whole && depth < DEPTH_MAX) {
@@ -201,7 +201,7 @@ static void search(struct search *s, uintptr_t function, unsigned depth)
         uintptr_t to;
         if (j.bytes && !j.slot)
             search_jump(s, &t, j.to, depth);
-        else if (j.bytes && slot_value(&t.o, j.to, &to) && is_ours(to))
+        else if (j.bytes && slot_value(&t.o, j.to, &to) && is_own_code(to))
             s->directly = true;
     }
 }
@@ -212,7 +212,7 @@ static enum reached reached_from(uintptr_t target)
     struct search s = {.functions = 0};
     if (!follow(target, &r))
         return REACHED_UNKNOWN;
-    if (is_ours(r.end))
+    if (is_own_code(r.end))
         return r.thunk ? REACHED_BY_THUNK : REACHED_DIRECTLY;
     search(&s, r.end, 0);
     return s.thunk ? REACHED_BY_THUNK : s.directly ? REACHED_DIRECTLY : REACHED_UNKNOWN;
