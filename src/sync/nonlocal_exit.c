@@ -79,10 +79,10 @@ void nonlocal_exit(uintptr_t target)
 {
     struct jump j = {.target = target};
     struct thread *t = self;
-    bool ours = t && (atomic_load_explicit(&t->crit, memory_order_relaxed) |
-                      atomic_load_explicit(&t->maps_inside, memory_order_relaxed) |
-                      atomic_load_explicit(&t->read_epoch, memory_order_relaxed));
-    if (likely(!ours && !srcu_innermost &&
+    bool inside = t && (atomic_load_explicit(&t->crit, memory_order_relaxed) |
+                        atomic_load_explicit(&t->maps_inside, memory_order_relaxed) |
+                        atomic_load_explicit(&t->read_epoch, memory_order_relaxed));
+    if (likely(!inside && !srcu_innermost &&
                !atomic_load_explicit(&nonlocal_exit_watchers, memory_order_relaxed)))
         return;
     os_alternate_stack(&j.alternate, &j.alternate_end);

@@ -33,7 +33,7 @@ static uint64_t code_at(const void *at)
     return code;
 }
 
-static bool is_ours_patched(void)
+static bool is_own_patched(void)
 {
     return code_at(heap_code[0].at) != heap_code[0].was;
 }
@@ -41,9 +41,9 @@ static bool is_ours_patched(void)
 /* libc's madvise may have been patched before we started. */
 static void watch_code(void)
 {
-    const void *ours = (const void *)(uintptr_t)&madvise,
+    const void *own = (const void *)(uintptr_t)&madvise,
                *libcs = (const void *)(uintptr_t)NEXT(madvise);
-    heap_code[0] = (struct heap_code){ours, code_at(ours)};
+    heap_code[0] = (struct heap_code){own, code_at(own)};
     heap_code[1] = (struct heap_code){libcs, code_at(libcs)};
     if (!code_is_stub(libcs, SYS_madvise))
         heap_code[1].was = ~heap_code[1].was;
@@ -63,7 +63,7 @@ void notice_start(const struct notice_callbacks *to)
 static bool release(void *at, size_t bytes)
 {
     int saved = errno;
-    bool gone = callbacks->discard(is_ours_patched() ? madvise : NEXT(madvise), at, bytes) == 0;
+    bool gone = callbacks->discard(is_own_patched() ? madvise : NEXT(madvise), at, bytes) == 0;
     errno = saved;
     return gone;
 }
