@@ -231,7 +231,7 @@ void cxx_look_for_replacements(void)
 {
     static const struct {
         const char *name;
-        void (*ours)(void);
+        void (*own)(void);
     } forms[] = {
 #define FORM(name) {#name, (void (*)(void))name}
         FORM(_Znwm),  FORM(_Znam),  FORM(_ZnwmSt11align_val_t),  FORM(_ZnamSt11align_val_t),
@@ -240,6 +240,6 @@ void cxx_look_for_replacements(void)
     };
     for (size_t i = 0; i < countof(forms); i++) {
         void *f = dlsym(RTLD_DEFAULT, forms[i].name);
-        replaced |= f && f != (void *)(uintptr_t)forms[i].ours;
+        replaced |= f && f != (void *)(uintptr_t)forms[i].own;
     }
 }

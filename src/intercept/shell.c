@@ -19,7 +19,7 @@
 static struct {
     struct lock lock;
     uint32_t borrowers;
-    char **before, **ours; /* while `borrowers` is not 0 */
+    char **before, **own; /* while `borrowers` is not 0 */
     uint32_t next;
     struct {
         void *at;
@@ -54,9 +54,9 @@ static bool lend(void)
     lock_take(&shell.lock);
     if (shell.borrowers++ == 0) {
         shell.before = environ;
-        shell.ours = (char **)(uintptr_t)child_environment(
-            &shells, next_room(environment_room(&shells.env)));
-        environ = shell.ours;
+        shell.own = (char **)(uintptr_t)child_environment(&shells,
+                                                          next_room(environment_room(&shells.env)));
+        environ = shell.own;
     }
     lock_drop(&shell.lock);
     section_end(&s);
@@ -69,9 +69,9 @@ static bool lend(void)
  */
 static void give_back(void)
 {
-    if (environ == shell.ours)
+    if (environ == shell.own)
         environ = shell.before;
-    else if (shell.ours != shell.before)
+    else if (shell.own != shell.before)
         environment_take(environ);
 }
 
