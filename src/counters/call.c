@@ -5,7 +5,7 @@
  * that it has interrupted.  The error handler runs after the lock is released.
  *
  * The lock is also held across a fork.  It lies in a page that the kernel clears at a fork
- * (MADV_WIPEONFORK).  So it is free in a child that no atfork handler has seen.  The word `ours`
+ * (MADV_WIPEONFORK).  So it is free in a child that no atfork handler has seen.  The word `is_unforked`
  * beside it is then 0: all bindings are the parent's.
  */
 #include "counters_priv.h"
@@ -14,7 +14,7 @@
 
 struct gate {
     _Atomic uint32_t lock;
-    _Atomic uint32_t ours; /* 0: the page was cleared */
+    _Atomic uint32_t is_unforked; /* 0: the page was cleared */
 };
 
 static struct gate wiped_by_hand; /* used if the kernel cannot clear it */
@@ -35,7 +35,7 @@ void room_lock(struct os_signals *s)
     struct gate *g = os_wiped_page(&gate, &wiped_by_hand);
     os_block_signals(s);
     os_lock(&g->lock);
-    if (unlikely(!atomic_exchange(&g->ours, 1)))
+    if (unlikely(!atomic_exchange(&g->is_unforked, 1)))
         counters_forked(false); /* after an unseen fork; at the first call nothing is bound */
 }
 
@@ -77,7 +77,7 @@ static void after_fork_in_child(void)
     if (!forking.locked)
         return;
     struct gate *g = atomic_load(&gate);
-    atomic_store(&g->ours, 1);
+    atomic_store(&g->is_unforked, 1);
     counters_forked(true); /* this is the only thread */
     after_fork_in_parent();
 }
