@@ -33,8 +33,8 @@ ALWAYS_INLINE struct block_birth birth_of(const struct section *s, const struct 
                                 .stack = stack};
 }
 
-static __attribute__((noinline)) void *place_large(struct section *s, struct alloc_request *o,
-                                                   uint32_t stack)
+static __attribute__((noinline)) void *publish_large(struct section *s, struct alloc_request *o,
+                                                     uint32_t stack)
 {
     struct found f;
     void *p = large_take(o->request, o->align, &o->clean, &f);
@@ -50,7 +50,7 @@ static __attribute__((noinline)) void *place_large(struct section *s, struct all
 static __attribute__((noinline)) void *alloc_large(struct section *s, struct alloc_request *o)
 {
     uint32_t stack = stack_put(s->t, o->at);
-    return place_large(s, o, stack);
+    return publish_large(s, o, stack);
 }
 
 ALWAYS_INLINE void *alloc_slot(struct section *s, struct alloc_request *o, uint32_t class)
