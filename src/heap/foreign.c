@@ -115,7 +115,7 @@ bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t write_epoch)
 {
     struct span s = span_of(start, end);
     uintptr_t first = address_of(s.first), last = address_of(s.end);
-    bool before = is_own(first, start), behind = is_own(end, last);
+    bool before = is_own(first, start), after = is_own(end, last);
     if (!may_all_go(&s, write_epoch) || !os_disown(first, last))
         return false;
     units_keep(true);
@@ -124,7 +124,7 @@ bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t write_epoch)
     units_make_foreign(s.first, s.end);
     if (before)
         os_unmap((void *)first, start - first);
-    if (behind)
+    if (after)
         os_unmap((void *)end, last - end);
     return true;
 }

@@ -258,7 +258,7 @@ static void evict_oldest(void)
 }
 
 /* Position in the FIFO; its end: not there.  Caller holds the lock. */
-static uint32_t place_in_fifo(const struct unit *head)
+static uint32_t position_in_fifo(const struct unit *head)
 {
     uint32_t i = large.head;
     while (i != large.tail && large.quarantined[i % QUARANTINED_MAX].head != head)
@@ -269,7 +269,7 @@ static uint32_t place_in_fifo(const struct unit *head)
 bool large_is_held(const struct unit *head)
 {
     lock_take(&large.lock);
-    bool quarantined = place_in_fifo(head) != large.tail;
+    bool quarantined = position_in_fifo(head) != large.tail;
     lock_drop(&large.lock);
     return quarantined;
 }
@@ -277,7 +277,7 @@ bool large_is_held(const struct unit *head)
 void large_drop(const struct unit *head)
 {
     lock_take(&large.lock);
-    uint32_t i = place_in_fifo(head);
+    uint32_t i = position_in_fifo(head);
     struct quarantined quarantined = large.quarantined[i % QUARANTINED_MAX];
     for (; i != large.head; i--)
         large.quarantined[i % QUARANTINED_MAX] = large.quarantined[(i - 1) % QUARANTINED_MAX];
