@@ -57,7 +57,7 @@ bool pmu_number_parse(const char *text, uint64_t *out)
 /* ---- attributes: config:0-7,32-35 ------------------------------------------------------------ */
 
 /* Put the lowest bits of *value into [from, to] of the field; from <= to <= 63. */
-static void place_range(uint64_t *field, uint64_t from, uint64_t to, uint64_t *value)
+static void put_range(uint64_t *field, uint64_t from, uint64_t to, uint64_t *value)
 {
     uint64_t bits = (to == 63 ? 0 : 1ull << (to + 1)) - (1ull << from);
     *field = (*field & ~bits) | (*value << from & bits);
@@ -68,7 +68,7 @@ static void place_range(uint64_t *field, uint64_t from, uint64_t to, uint64_t *v
  * Place the value in all ranges.  Return the remaining bits, or UINT64_MAX if the format is
  * invalid.
  */
-static uint64_t place(uint64_t *field, const char *ranges, uint64_t value)
+static uint64_t put_bits(uint64_t *field, const char *ranges, uint64_t value)
 {
     do {
         uint64_t from, to;
@@ -79,7 +79,7 @@ static uint64_t place(uint64_t *field, const char *ranges, uint64_t value)
             return UINT64_MAX;
         if (from > to || to > 63)
             return UINT64_MAX;
-        place_range(field, from, to, &value);
+        put_range(field, from, to, &value);
     } while (*ranges++ == ',');
     return value;
 }
@@ -110,15 +110,15 @@ static enum pmu_fault put_attribute(struct pmu_terms *t, const char *pmu, const 
         if (!field || *rest != ':')
             return PMU_NO_ATTRIBUTE;
         placed = *field;
-        if (place(&placed, rest + 1, value))
+        if (put_bits(&placed, rest + 1, value))
             return PMU_TOO_LARGE;
     }
     *field = placed;
     return PMU_NO_FAULT;
 }
 
-enum pmu_fault pmu_attribute_place(struct pmu_terms *t, const char *pmu, const char *name,
-                                   uint64_t value, struct event *e)
+enum pmu_fault pmu_attribute_put(struct pmu_terms *t, const char *pmu, const char *name,
+                                 uint64_t value, struct event *e)
 {
     return put_attribute(t, pmu, name, value, PMU_NO_ATTRIBUTE, e);
 }

@@ -41,8 +41,8 @@ struct pmu_terms {
 /* Parse "PMU/TERM,.../".  `name` is cut into words, to which t->word may point. */
 enum pmu_fault pmu_event_parse(struct pmu_terms *t, char *name, struct event *e);
 /* Place a value in the bits that the PMU's format defines for this attribute. */
-enum pmu_fault pmu_attribute_place(struct pmu_terms *t, const char *pmu, const char *name,
-                                   uint64_t value, struct event *e);
+enum pmu_fault pmu_attribute_put(struct pmu_terms *t, const char *pmu, const char *name,
+                                 uint64_t value, struct event *e);
 /* Can the name be a file of a directory in /sys? */
 bool pmu_name_is_plain(const char *name);
 /* Parse "0x1f" or "31", to the end of the text. */

@@ -78,7 +78,7 @@ int pmu_attribute(struct call *c, const char *pmu, const char *name, uint64_t va
                   struct event *e)
 {
     struct pmu_terms t = {.read = read_line, .about = c};
-    enum pmu_fault fault = pmu_attribute_place(&t, pmu, name, value, e);
+    enum pmu_fault fault = pmu_attribute_put(&t, pmu, name, value, e);
     return answer(c, fault, t.word);
 }
 
