@@ -56,16 +56,16 @@ struct totals totals_of(const struct report *r)
 /* The tally in the head includes the images that this report reclaimed. */
 struct totals totals_elsewhere(const struct report *r)
 {
-    const struct run_tally *all = &r->view.run->reclaimed, *ours = &r->absorbed;
+    const struct run_tally *all = &r->view.run->reclaimed, *absorbed = &r->absorbed;
     struct totals t = {0};
 
-    if (all->images <= ours->images)
+    if (all->images <= absorbed->images)
         return t; /* or a damaged header */
-    t.processes = all->images - ours->images;
-    t.allocs = all->allocs - ours->allocs;
-    t.frees = all->frees - ours->frees;
-    t.blocks = all->live_blocks - ours->live_blocks;
-    t.bytes = all->live_bytes - ours->live_bytes;
+    t.processes = all->images - absorbed->images;
+    t.allocs = all->allocs - absorbed->allocs;
+    t.frees = all->frees - absorbed->frees;
+    t.blocks = all->live_blocks - absorbed->live_blocks;
+    t.bytes = all->live_bytes - absorbed->live_bytes;
     return t;
 }
 
