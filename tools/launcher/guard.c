@@ -31,10 +31,10 @@ static void on_bus(int signo, siginfo_t *info, void *context)
 
 void guard_begin(void)
 {
-    struct sigaction ours = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
 
-    sigemptyset(&ours.sa_mask);
-    sigaction(SIGBUS, &ours, &inherited);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &inherited);
 }
 
 void guard_give_back(void)

@@ -222,8 +222,8 @@ int measure(struct measuring *m, const struct start *start, const struct options
     plain.runtime = NULL;
     plain.is_silent = checked.is_silent = true;
     for (; done < m->result.pairs && !bad; done += !bad) {
-        for (unsigned turn = 0; turn < 2 && !bad; turn++)
-            bad = (done + turn) % 2
+        for (unsigned round = 0; round < 2 && !bad; round++)
+            bad = (done + round) % 2
                       ? run_checked(m, &checked, o, options_text, keeper, &with[done], err)
                       : run_once(m, &plain, keeper, &without[done], err);
         if (bad)

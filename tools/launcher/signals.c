@@ -297,7 +297,7 @@ static void adjust_limits(void)
 void signals_after_program(const struct signal_state *was)
 {
     static const int keyboard[] = {SIGINT, SIGQUIT};
-    struct sigaction ours = {.sa_sigaction = on_keyboard, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = on_keyboard, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigset_t set;
     adjust_limits();
     sigemptyset(&set);
@@ -306,7 +306,7 @@ void signals_after_program(const struct signal_state *was)
         sigaction(keyboard[i], NULL, &inherited);
         if (inherited.sa_handler == SIG_IGN || sigismember(&was->mask, keyboard[i]))
             continue; /* the caller ignores or blocks it */
-        sigaction(keyboard[i], &ours, NULL);
+        sigaction(keyboard[i], &action, NULL);
         sigaddset(&set, keyboard[i]);
     }
     sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -215,9 +215,9 @@ static void record_take(struct rings *rings, const char *record,
     struct life_event e = {0};
     const char *body = record + sizeof *head;
     struct task_words task;
-    uint32_t who[2];
+    uint32_t ids[2];
     memcpy(&task, body, sizeof task);
-    memcpy(who, body, sizeof who);
+    memcpy(ids, body, sizeof ids);
     if (head->type == PERF_RECORD_FORK || head->type == PERF_RECORD_EXIT) {
         e = (struct life_event){.what = head->type == PERF_RECORD_FORK ? LIFE_FORK : LIFE_EXIT,
                                 .pid = task.pid,
@@ -226,7 +226,7 @@ static void record_take(struct rings *rings, const char *record,
                                 .time_ns = task.time};
     } else if (head->type == PERF_RECORD_COMM && head->misc & PERF_RECORD_MISC_COMM_EXEC) {
         e = (struct life_event){
-            .what = LIFE_EXEC, .pid = who[0], .tid = who[1], .time_ns = time_of(record, head)};
+            .what = LIFE_EXEC, .pid = ids[0], .tid = ids[1], .time_ns = time_of(record, head)};
     } else if (head->type == PERF_RECORD_LOST) {
         e = (struct life_event){.what = LIFE_LOST, .time_ns = time_of(record, head)};
         memcpy(&e.lost, body + sizeof(uint64_t), sizeof e.lost); /* follows an id */
