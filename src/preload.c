@@ -19,7 +19,7 @@ static void discard_frames(const struct jump *j)
     finish_nonlocal_exit(j);
 }
 
-const struct core_hooks core_hooks = {
+const struct init_hooks init_hooks = {
     .finish = finish_image, .prepare_exec = finish_before_exec, .exec_failed = finish_exec_failed};
 
 static const struct fatal_hooks fatal_hooks = {finish_killed, finish_file_cut};
@@ -28,7 +28,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
 {
     (void)argc;
     (void)argv;
-    core_constructed(envp);
+    init_constructed(envp);
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* our wrapper registers our handlers too */
     finish_start();

@@ -74,7 +74,7 @@ static int find_object(enum rtc_profile_domain domain, uint64_t id, struct threa
     if (id > UINT32_MAX || (domain == RTC_PROFILE_PROCESS && id) ||
         (domain == RTC_PROFILE_SITE && !id))
         return -EINVAL;
-    if (!core_is_started())
+    if (!init_is_started())
         return -EAGAIN;
     if (domain == RTC_PROFILE_SITE)
         return depot_has((uint32_t)id) ? 0 : -EINVAL;

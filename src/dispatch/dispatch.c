@@ -134,7 +134,7 @@ void events_dispatch(void)
 {
     struct mapped_call c;
     uint32_t tid = os_tid();
-    if (!rt.options.all_events || !core_is_started())
+    if (!rt.options.all_events || !init_is_started())
         return;
     if (!loader_find((uintptr_t)events_dispatch, &runtime_object) ||
         !loader_find((uintptr_t)__errno_location, &libc)) {

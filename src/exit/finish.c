@@ -105,7 +105,7 @@ bool finish_check_early(void)
     bool any_lost = false;
     const struct range extra_roots[EXTRA_ROOTS] = {
         {(uintptr_t)kept, (uintptr_t)(kept + KEPT_COUNT)}};
-    if (!core_is_started() || !wants_leaks() || fork_shares_memory() ||
+    if (!init_is_started() || !wants_leaks() || fork_shares_memory() ||
         !unwind_caller_of(own_code.start, own_code.end - own_code.start, &caller))
         return false;
     if (fork_is_child())

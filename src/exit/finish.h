@@ -7,7 +7,7 @@
  *   reporter.c     runs without a launcher: start `rtcheck report --end FILE`
  *   post_mortem.c  --witness: a process that makes the leak check of a killed program
  *
- * The callers are intercept/lifecycle.c and exec.c (by core_hooks) and the handler of fatal signals
+ * The callers are intercept/lifecycle.c and exec.c (by init_hooks) and the handler of fatal signals
  * (init/fatal.c).  An end by exec can fail: finish_exec_failed makes the image run again.
  *
  * Data: which image is ending or has ended, and which thread ends it.  All results are in the run

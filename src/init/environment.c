@@ -65,12 +65,12 @@ static char *users_part(const char *entry)
 {
     const char *value = entry + sizeof PRELOAD - 1;
     const char *rest = value + word_length(value);
-    bool theirs = *rest; /* "us:": the user had set it, possibly to an empty value */
+    bool set_by_user = *rest; /* "us:": the user had set it, possibly to an empty value */
     struct text t = text_begin(users_preload, sizeof users_preload);
     text_put(&t, PRELOAD);
-    text_put(&t, rest + theirs);
+    text_put(&t, rest + set_by_user);
     text_end(&t);
-    return theirs ? users_preload : NULL;
+    return set_by_user ? users_preload : NULL;
 }
 
 /* The entry as the program may see it; NULL: it must not see it. */

@@ -80,7 +80,7 @@ static void on_fatal(int signal, void *info, void *context)
         os_signal_thread(os_tid(), signal, NULL); /* blocked until this handler returns */
 }
 
-bool fatal_is_ours(const void *handler)
+bool fatal_is_own(const void *handler)
 {
     return handler == (const void *)(uintptr_t)&on_fatal;
 }

@@ -2,8 +2,8 @@
  * init.h - the interface of init: options, start-up, environment, threads, the loader, fatal
  * signals, hooks into the end of an image.
  *
- * The first call of any kind starts the runtime, without a call into libc (core_start); what needs
- * libc waits for our constructor (core_constructed).  One thread starts; until it has ended, calls
+ * The first call of any kind starts the runtime, without a call into libc (init_start); what needs
+ * libc waits for our constructor (init_constructed).  One thread starts; until it has ended, calls
  * get bootstrap memory.  Nothing in this file concerns single blocks.
  *
  * It includes the interfaces of the other rooms of this floor:
@@ -14,7 +14,7 @@
  *   annotations.h  leak annotations             next.h           originals of interposed functions
  *   mapped.h       the mapping table            nonlocal_exit.h  cleanup after longjmp
  *
- * Data: `rt`, `next` and `loader_range` are constant after our constructor; `core_hooks` is a
+ * Data: `rt`, `next` and `loader_range` are constant after our constructor; `init_hooks` is a
  * constant of preload.c, by which this floor calls exit, a room above it.
  *
  * Locks: none of its own.  Objects are looked up by loader_find, without the dynamic loader's lock.
@@ -93,10 +93,10 @@ ALWAYS_INLINE bool wants_leaks_at_end(void)
  * Start the runtime, at the first call of any of its functions. false: not yet possible (no
  * environment, or start-up is in progress). The caller then uses bootstrap memory.
  */
-bool core_start(void);
+bool init_start(void);
 /* From our constructor: libc is initialized, no other threads exist. */
-void core_constructed(char **envp);
-bool core_is_started(void);
+void init_constructed(char **envp);
+bool init_is_started(void);
 
 /* ---- environment.c --------------------------------------------------------------------------- */
 
@@ -186,7 +186,7 @@ void fatal_withdraw(void);                         /* before the program enters 
  * Install ours.
  */
 bool fatal_covers(int signal);
-bool fatal_is_ours(const void *handler);
+bool fatal_is_own(const void *handler);
 void fatal_install(int signal);
 /* After the section that a fatal signal interrupted: send that signal again. */
 void fatal_deliver_postponed(void);
@@ -204,7 +204,7 @@ struct exec_call {
     size_t list_count;
 };
 
-struct core_hooks {
+struct init_hooks {
     int (*finish)(enum image_end how, int status); /* returns the status to end with */
     /* Call before an exec. true: call exec_failed if the exec fails. */
     bool (*prepare_exec)(const struct exec_call *call);
@@ -212,6 +212,6 @@ struct core_hooks {
 };
 
 /* A constant of the composition root, so it is valid before any constructor runs. */
-extern HIDDEN const struct core_hooks core_hooks;
+extern HIDDEN const struct init_hooks init_hooks;
 
 #endif

@@ -77,10 +77,10 @@ static uintptr_t find_symbol(const struct symbols *s, const char *name)
     if (i < first || i == 0)
         return 0;
     for (;; i++) {
-        uint32_t theirs = chain[i - first];
-        if ((theirs | 1) == (h | 1) && text_equal(s->names + s->table[i].st_name, name))
+        uint32_t entry_hash = chain[i - first];
+        if ((entry_hash | 1) == (h | 1) && text_equal(s->names + s->table[i].st_name, name))
             return s->base + s->table[i].st_value;
-        if (theirs & 1)
+        if (entry_hash & 1)
             return 0;
     }
 }

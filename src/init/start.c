@@ -25,7 +25,7 @@ struct runtime rt = {.options = {.trace_children = true,
 enum { NOT_STARTED, STARTING, STARTED };
 static _Atomic uint32_t state;
 
-bool core_is_started(void)
+bool init_is_started(void)
 {
     return atomic_load_explicit(&state, memory_order_acquire) == STARTED;
 }
@@ -115,9 +115,9 @@ static void start(char **envp)
     environment_take(envp);
 }
 
-COLD bool core_start(void)
+COLD bool init_start(void)
 {
-    if (core_is_started())
+    if (init_is_started())
         return true;
     uint32_t not_yet = NOT_STARTED;
     if (!environ || !atomic_compare_exchange_strong(&state, &not_yet, STARTING))
@@ -141,17 +141,17 @@ static void test_control(void)
     memcpy(&allocate, &f, sizeof allocate);
     memcpy(&release, &g, sizeof release);
     void *block = f ? allocate(1) : NULL;
-    bool ours = block && pool_find(block).verdict == PTR_START;
+    bool is_own = block && pool_find(block).verdict == PTR_START;
     if (g)
         release(block);
-    image_flag(ours ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);
+    image_flag(is_own ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);
 }
 
-void core_constructed(char **envp)
+void init_constructed(char **envp)
 {
     if (!environ)
         environ = envp;
-    if (!core_start())
+    if (!init_start())
         return;
     next_resolve();
     thread_keys_ready();

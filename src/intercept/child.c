@@ -158,7 +158,7 @@ static void look_at(struct child *c, int fd, const char *path)
 /* false: the child is not to be checked, or no file can be examined. */
 static bool begin(struct child *c, char *const *envp)
 {
-    bool started = core_start(); /* may remove our entries from envp */
+    bool started = init_start(); /* may remove our entries from envp */
     memset(c, 0, sizeof *c);
     environment_read(&c->env, envp);
     if (!started || !c->env.readable ||
@@ -253,7 +253,7 @@ void child_end(struct child *c, bool failed)
 void child_before_sandbox(void)
 {
     struct child c = {.why = UNCHECKED_NONE};
-    if (os_sandboxed() || !core_is_started())
+    if (os_sandboxed() || !init_is_started())
         return;
     environment_read(&c.env, environ);
     if (rt.by_launcher || c.env.runtime_word)

@@ -22,11 +22,11 @@
 static bool prepare_exec(const struct exec_call *call)
 {
     /*
-     * core_start comes first: it determines what the exec'd program must find.  A child without an
+     * init_start comes first: it determines what the exec'd program must find.  A child without an
      * image ends none.
      */
-    return core_start() && !fork_shares_memory() && !fork_is_child() &&
-           core_hooks.prepare_exec(call);
+    return init_start() && !fork_shares_memory() && !fork_is_child() &&
+           init_hooks.prepare_exec(call);
 }
 
 /* Revert the preparations of an exec that has failed. */
@@ -34,7 +34,7 @@ static int exec_failed(struct child *c, bool is_prepared, int result)
 {
     child_end(c, true);
     if (is_prepared)
-        core_hooks.exec_failed();
+        init_hooks.exec_failed();
     return result;
 }
 
@@ -42,7 +42,7 @@ static int exec_failed(struct child *c, bool is_prepared, int result)
 static bool is_missing(const struct child *c, const char *path)
 {
     struct stat st;
-    return !c->is_found && core_is_started() && !os_sandboxed() && os_stat(path, &st) < 0;
+    return !c->is_found && init_is_started() && !os_sandboxed() && os_stat(path, &st) < 0;
 }
 
 static int exec_at(const struct exec_call *call)

@@ -93,7 +93,7 @@ static void note_sandbox(void)
     fence_entries = true; /* before the membarrier becomes unavailable */
     os_enter_sandbox();
     /* A child without an image reports it when it gets one. */
-    if (core_is_started() && !fork_is_child())
+    if (init_is_started() && !fork_is_child())
         image_flag(IMAGE_SANDBOXED);
 }
 
@@ -105,7 +105,7 @@ static void note_option(int option, long on)
 {
     if (option == PR_SET_TSC && on != PR_TSC_ENABLE)
         costs_stop();
-    if (option == PR_SET_CHILD_SUBREAPER && on && core_is_started() && run_header())
+    if (option == PR_SET_CHILD_SUBREAPER && on && init_is_started() && run_header())
         atomic_store(&run_header()->adopts_orphans, 1);
 }
 
@@ -151,7 +151,7 @@ static bool is_constructed;
 static void ending(int status, void *unused)
 {
     (void)unused;
-    int wanted = is_constructed ? core_hooks.finish(END_EXIT, status) : status;
+    int wanted = is_constructed ? init_hooks.finish(END_EXIT, status) : status;
     if (wanted != status)
         NEXT(exit)(wanted);
 }
@@ -159,7 +159,7 @@ static void ending(int status, void *unused)
 static void ending_quickly(void *unused)
 {
     (void)unused;
-    int wanted = is_constructed ? core_hooks.finish(END_QUICK_EXIT, 0) : 0;
+    int wanted = is_constructed ? init_hooks.finish(END_QUICK_EXIT, 0) : 0;
     if (wanted)
         os_exit_now(wanted);
 }
@@ -202,8 +202,8 @@ EXPORT int __cxa_at_quick_exit(void (*handler)(void *), void *dso)
 
 static _Noreturn void end_now(int status)
 {
-    if (core_is_started() && !fork_shares_memory())
-        status = core_hooks.finish(END_EXIT_NOW, status);
+    if (init_is_started() && !fork_shares_memory())
+        status = init_hooks.finish(END_EXIT_NOW, status);
     os_exit_now(status);
 }
 

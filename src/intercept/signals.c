@@ -18,7 +18,7 @@ static void *program_handler(int signal, void *before)
     if (!fatal_covers(signal))
         return before;
     fatal_install(signal); /* if the action is now the default */
-    return fatal_is_ours(before) ? (void *)(uintptr_t)SIG_DFL : before;
+    return fatal_is_own(before) ? (void *)(uintptr_t)SIG_DFL : before;
 }
 
 /* Fill in the old action as libc would without our handler. */
@@ -34,7 +34,7 @@ EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *
     int result = NEXT(sigaction)(signal, act, old);
     if (result || !fatal_covers(signal))
         return result;
-    if (old && fatal_is_ours((void *)(uintptr_t)old->sa_sigaction))
+    if (old && fatal_is_own((void *)(uintptr_t)old->sa_sigaction))
         hide_our_handler(signal, old);
     if (act)
         fatal_install(signal);

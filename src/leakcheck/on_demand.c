@@ -120,7 +120,7 @@ static bool check_serialized(const struct caller *caller, struct leaks_now *now)
 bool leaks_on_demand(struct leaks_now *now)
 {
     struct caller caller;
-    if (!core_is_started() || !wants_leaks() || fork_shares_memory() || !find_caller(&caller))
+    if (!init_is_started() || !wants_leaks() || fork_shares_memory() || !find_caller(&caller))
         return false;
     if (fork_is_child())
         fork_begin_child();

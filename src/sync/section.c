@@ -63,7 +63,7 @@ static struct thread *current_thread(void)
 
 COLD bool section_begin_slow(struct section *s)
 {
-    if (!core_start()) {
+    if (!init_start()) {
         s->kind = SECTION_BOOT;
         return false;
     }

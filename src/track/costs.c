@@ -380,7 +380,7 @@ void cost_phase_end(enum cost_work work, uint64_t since)
     uint64_t ns = os_own_cpu_clock_ns() - since;
     if (self && self->timed)
         self->cost.since += os_ticks() - self->cost.phase_since;
-    if (!core_is_started()) {
+    if (!init_is_started()) {
         costs.start_ns += ns;
         return;
     }
@@ -406,10 +406,10 @@ void cost_part_end(enum cost_work work, struct cost_part since)
 {
     uint64_t now = faults_now(), faults = now > since.faults ? now - since.faults : 0;
     cost_phase_end(work, since.ns);
-    struct cost_record *r = core_is_started() && rt.options.cost_every ? record_now() : NULL;
+    struct cost_record *r = init_is_started() && rt.options.cost_every ? record_now() : NULL;
     if (r)
         count(&r->work[work].faults, faults);
-    else if (!core_is_started())
+    else if (!init_is_started())
         costs.start_faults += faults;
 }
 

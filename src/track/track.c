@@ -109,7 +109,7 @@ static COLD void *alloc_outside(const struct section *s, struct alloc_request *o
 {
     if (s->kind == SECTION_CALLBACK)
         return NULL;
-    if (s->kind == SECTION_HANDLER && core_is_started())
+    if (s->kind == SECTION_HANDLER && init_is_started())
         return alloc_in_handler(o);
     void *p = bootstrap_take(o->request, o->align);
     if (p && image())
@@ -246,7 +246,7 @@ void track_warn_alignment(uint64_t align, uint32_t op, const struct entry *at)
 struct track_totals track_totals(void)
 {
     struct track_totals sum = {0};
-    if (!core_is_started())
+    if (!init_is_started())
         return sum;
     struct thread_totals all = threads_totals();
     sum.allocs = all.allocs;

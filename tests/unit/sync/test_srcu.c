@@ -68,7 +68,7 @@ static void start(void)
     static char *envp[] = {"RTCHECK_TEST_WITHOUT=run_file", NULL};
     struct section s;
     environ = envp;
-    MUST(core_start() && section_begin(&s));
+    MUST(init_start() && section_begin(&s));
     section_end(&s);
     srcu_constructed();
     MUST(sigaction(SIGTRAP, &action, NULL) == 0);

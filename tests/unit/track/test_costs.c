@@ -25,7 +25,7 @@ static void start(const char *options)
     MUST(getcwd(cwd, sizeof cwd) != NULL);
     snprintf(text, sizeof text, "RTCHECK_OPTIONS=pool_dir=%s:%s", cwd, options);
     environ = envp;
-    MUST(core_start());
+    MUST(init_start());
     unlink(run_path());
     begun = os_ticks();
 }

@@ -20,7 +20,7 @@ static void start(void)
 {
     static char *envp[] = {"RTCHECK_OPTIONS=frames=0", "RTCHECK_TEST_WITHOUT=run_file", NULL};
     environ = envp;
-    MUST(core_start());
+    MUST(init_start());
 }
 
 static uint64_t lost(enum free_verdict_counter why)
