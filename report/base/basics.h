@@ -10,7 +10,6 @@
  *   page.c        the stream and the settings of a text report, and its colours
  *   progress.c    a progress line on a terminal
  *   json.c        a writer of JSON (json.h)
- *   json_scan.c   a scanner of JSON (json_scan.h)
  *
  * Trusts nothing: names, texts and files may be malformed. Has no state between calls.
  *

@@ -14,14 +14,15 @@
  * same when lines move. A cap is set by the user, and is kept when the file is rewritten. The file
  * has one sorted line for each finding and no volatile values: it is meant for version control.
  *
- * json_scan.c reads it; other members are skipped.
+ * Other members are ignored. A member that occurs twice is a mistake.
  */
 #include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
-#include "json_scan.h"
 #include "suppress_priv.h"
 
 #define SCHEMA "rtcheck-baseline/1"
@@ -41,6 +42,68 @@ struct baseline {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+struct input {
+    const char *name; /* of the file */
+    const char *text, *end;
+    char *err;
+    size_t room;
+};
+
+/* Report a mistake at `at`. */
+__attribute__((format(printf, 3, 4))) static int refuse(const struct input *in, const char *at,
+                                                        const char *why, ...)
+{
+    struct text_position position = {in->name, 1, in->text, 0, at};
+    const char *end = at < in->end ? memchr(at, '\n', (size_t)(in->end - at)) : NULL;
+    va_list args;
+
+    for (const char *p = in->text; p < at; p++)
+        if (*p == '\n') {
+            position.number++;
+            position.line = p + 1;
+        }
+    position.bytes = (size_t)((end ? end : in->end) - position.line);
+    va_start(args, why);
+    text_error(&position, in->err, in->room, why, args);
+    va_end(args);
+    return -EINVAL;
+}
+
+/* The first occurrence of `value` in quotes at or after `from`. NULL: it is missing or escaped. */
+static const char *quoted_find(const struct input *in, const char *from, const char *value)
+{
+    char *quoted;
+    const char *at;
+
+    if (asprintf(&quoted, "\"%s\"", value) < 0)
+        abort();
+    at = memmem(from, (size_t)(in->end - from), quoted, strlen(quoted));
+    free(quoted);
+    return at;
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+    return json_string_value(json_object_get(object, member));
+}
+
+/*
+ * Where findings[number] is in the text: the place of its id, else of the last id before it. Values
+ * of jansson have no positions, so the ids are searched in their order.
+ */
+static const char *place_of(const struct input *in, const json_t *findings, size_t number)
+{
+    const char *place = in->text, *from = in->text;
+
+    for (size_t i = 0; from && i <= number; i++) {
+        const char *id = text_of(json_array_get(findings, i), "id");
+        from = id ? quoted_find(in, from, id) : NULL;
+        place = from ? from : place;
+        from = from ? from + strlen(id) + 2 : NULL;
+    }
+    return place;
+}
+
 /* A code and the hash of names, without the suffix .2 that a report appends to equal ids. */
 static bool is_id(const char *id)
 {
@@ -51,99 +114,75 @@ static bool is_id(const char *id)
            strspn(last + 1, "0123456789abcdef") == 8;
 }
 
-static int id_take(struct scan *s, char id[ID_BYTES])
+/* NULL: the finding was added; else the reason why it is invalid. */
+static const char *known_add(struct baseline *b, json_t *finding)
 {
-    const char *from = (scan_peek(s), s->at);
-    int bad = scan_text(s, id, ID_BYTES);
-
-    if (bad || is_id(id))
-        return bad;
-    s->at = from;
-    return scan_refuse(s, "this is no id: one is expected like mel-3f9c2a11");
-}
-
-static int finding_member_take(struct scan *s, const char *member, void *finding)
-{
-    struct known *f = finding;
-
-    if (strcmp(member, "id") == 0)
-        return id_take(s, f->id);
-    if (strcmp(member, "count") == 0)
-        return scan_number(s, &f->count);
-    if (strcmp(member, "cap") == 0)
-        return scan_number(s, &f->cap);
-    return scan_skip(s);
-}
-
-static int known_add(struct baseline *b, struct scan *s, const struct known *new)
-{
+    const char *id;
+    json_int_t count, cap = 0;
     struct known *known;
 
-    if (!new->id[0] || new->count == 0)
-        return scan_refuse(s, "a finding needs an \"id\" and a \"count\"");
-    HASH_FIND_STR(b->known, new->id, known);
+    if (json_unpack(finding, "{s:s, s:I, s?I}", "id", &id, "count", &count, "cap", &cap) != 0 ||
+        count < 1 || cap < 0)
+        return "a finding needs an \"id\" and a \"count\", and may have a \"cap\"";
+    if (!is_id(id))
+        return "this is no id: one is expected like mel-3f9c2a11";
+    HASH_FIND_STR(b->known, id, known);
     if (known)
-        return scan_refuse(s, "an id that was there before");
+        return "an id that was there before";
     known = xalloc(calloc(1, sizeof *known));
-    memcpy(known->id, new->id, sizeof known->id);
-    known->count = new->count;
-    known->cap = new->cap;
+    memcpy(known->id, id, strlen(id));
+    known->count = (uint64_t)count;
+    known->cap = (uint64_t)cap;
     HASH_ADD_STR(b->known, id, known);
+    return NULL;
+}
+
+static int whole_read(struct baseline *b, const struct input *in, const json_t *whole)
+{
+    const char *schema = text_of(whole, "schema"), *at = NULL;
+    const json_t *findings = json_object_get(whole, "findings");
+    json_t *finding;
+    size_t i;
+
+    if (!schema || strcmp(schema, SCHEMA) != 0) {
+        at = schema ? quoted_find(in, in->text, schema) : NULL;
+        return refuse(in, at ? at : in->text, "\"schema\": \"" SCHEMA "\" is expected");
+    }
+    if (findings && !json_is_array(findings))
+        return refuse(in, in->text, "\"findings\" is no array");
+    json_array_foreach(findings, i, finding)
+    {
+        const char *why = known_add(b, finding);
+        if (why)
+            return refuse(in, place_of(in, findings, i), "findings[%zu]: %s", i, why);
+    }
     return 0;
 }
 
-static int findings_take(struct baseline *b, struct scan *s)
+/* An error of jansson. Its position follows the last byte that was read; but for these codes. */
+static int syntax_refuse(const struct input *in, const json_error_t *error)
 {
-    if (!scan_take(s, '['))
-        return scan_refuse(s, "[ is expected");
-    if (scan_take(s, ']'))
-        return 0;
-    do {
-        struct known new = {.count = 0};
-        int bad = scan_object(s, finding_member_take, &new);
-        if (!bad)
-            bad = known_add(b, s, &new);
-        if (bad)
-            return bad;
-    } while (scan_take(s, ','));
-    return scan_take(s, ']') ? 0 : scan_refuse(s, ", or ] is expected");
+    enum json_error_code code = json_error_code(error);
+    bool is_next = code == json_error_premature_end_of_input || code == json_error_invalid_utf8;
+
+    return refuse(in, in->text + error->position - (error->position > 0 && !is_next), "%s",
+                  error->text);
 }
 
-static int schema_take(struct scan *s)
+static int text_read(struct baseline *b, const struct input *in)
 {
-    char schema[sizeof SCHEMA + 1];
-    int bad = scan_text(s, schema, sizeof schema);
+    size_t bytes = (size_t)(in->end - in->text);
+    const char *nul = memchr(in->text, '\0', bytes);
+    json_error_t error;
+    json_t *whole;
+    int bad;
 
-    return bad                           ? bad
-           : strcmp(schema, SCHEMA) == 0 ? 0
-                                         : scan_refuse(s, "the schema is not " SCHEMA);
-}
-
-struct whole {
-    struct baseline *b;
-    bool has_schema;
-};
-
-static int member_take(struct scan *s, const char *member, void *whole)
-{
-    struct whole *w = whole;
-
-    if (strcmp(member, "findings") == 0)
-        return findings_take(w->b, s);
-    if (strcmp(member, "schema") != 0)
-        return scan_skip(s);
-    w->has_schema = true;
-    return schema_take(s);
-}
-
-static int whole_take(struct baseline *b, struct scan *s)
-{
-    struct whole w = {.b = b};
-    int bad = scan_object(s, member_take, &w);
-
-    if (!bad && (scan_peek(s) || s->at < s->end))
-        bad = scan_refuse(s, "nothing may follow");
-    return bad ? bad : w.has_schema ? 0 : scan_refuse(s, "it has no \"schema\"");
+    if (nul)
+        return refuse(in, nul, "a NUL byte");
+    whole = json_loadb(in->text, bytes, JSON_REJECT_DUPLICATES, &error);
+    bad = whole ? whole_read(b, in, whole) : syntax_refuse(in, &error);
+    json_decref(whole);
+    return bad;
 }
 
 void baseline_free(struct baseline *b)
@@ -164,8 +203,8 @@ int baseline_read_text(struct baseline **out, const char *name, const char *text
                        char *err, size_t room)
 {
     struct baseline *b = xalloc(calloc(1, sizeof *b));
-    struct scan s = {name, text, text, text + bytes, err, room};
-    int bad = bytes ? whole_take(b, &s) : 0;
+    const struct input in = {name, text, text + bytes, err, room};
+    int bad = bytes ? text_read(b, &in) : 0;
 
     b->name = xalloc(strdup(name));
     if (bad)

@@ -179,18 +179,18 @@ def main():
     rewriting()
     in_mid_run()
     refused("", "bad.json:1:1: an empty file is no baseline")
-    refused("{\n}", "bad.json:2:1: a text is expected")
-    refused('{"schema": "rtcheck-baseline/2"}', "bad.json:1:32: the schema is not rtcheck-baseline/1")
-    refused('{"findings": []}', 'bad.json:1:17: it has no "schema"')
-    refused('{"schema": "rtcheck-baseline/1",\n"findings": [{"id": "mel-01234567"}]}', 'bad.json:2:36: a finding needs an "id" and a "count"')
-    refused('{"schema": "rtcheck-baseline/1", "findings": [] x', "bad.json:1:49: , or } is expected")
+    refused("{\n}", 'bad.json:1:1: "schema": "rtcheck-baseline/1" is expected')
+    refused('{"schema": "rtcheck-baseline/2"}', 'bad.json:1:12: "schema": "rtcheck-baseline/1" is expected')
+    wrong = 'a finding needs an "id" and a "count", and may have a "cap"'
+    refused('{"schema": "rtcheck-baseline/1",\n"findings": [{"id": "mel-01234567"}]}', "bad.json:2:21: findings[0]: " + wrong)
+    refused('{"schema": "rtcheck-baseline/1", "findings": [] x', "bad.json:1:49: '}' expected near 'x'")
     refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"id": "mel-00000000", "count": 1}\n {"id": "x", "count": 1}]}',
-            "bad.json:3:2: , or ] is expected")
+            "bad.json:3:2: ']' expected near '{'")
     for id_ in "", "mel-0123456", "mel-0123456g", "mel-012345678", "lem-01234567", "mel-01234567.2", "all-01234567", \
             "biu-map-0123456", "biu-map-01234567.2", "mel-map-01234567", "-01234567", "01234567":
         refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"count": 1,\n  "id":  "%s"}]}' % id_,
-                "bad.json:3:10: this is no id: one is expected like mel-3f9c2a11")
-    refused("what", "bad.json:1:1: { is expected", "--update-baseline")
+                "bad.json:3:10: findings[0]: this is no id: one is expected like mel-3f9c2a11")
+    refused("what", "bad.json:1:4: '[' or '{' expected near 'what'", "--update-baseline")
     done = rtcheck("--update-baseline")
     must(done.returncode == 125 and "--baseline=FILE says it" in done.stderr, done.stderr)
     if os.geteuid() != 0:
