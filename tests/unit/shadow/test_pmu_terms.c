@@ -135,10 +135,10 @@ static void one_attribute(void **state)
     (void)state;
     struct event e = {.config = 0xffff, .config2 = 5};
     terms = (struct pmu_terms){.read = read_made, .about = (void *)(uintptr_t)file};
-    assert_int_equal(pmu_attribute_place(&terms, "cpu", "umask", 256, &e), PMU_TOO_LARGE);
-    assert_int_equal(pmu_attribute_place(&terms, "cpu", "nothing", 1, &e), PMU_NO_ATTRIBUTE);
+    assert_int_equal(pmu_attribute_put(&terms, "cpu", "umask", 256, &e), PMU_TOO_LARGE);
+    assert_int_equal(pmu_attribute_put(&terms, "cpu", "nothing", 1, &e), PMU_NO_ATTRIBUTE);
     assert_true(e.config == 0xffff && e.config2 == 5);
-    assert_int_equal(pmu_attribute_place(&terms, "cpu", "umask", 0x41, &e), PMU_NO_FAULT);
+    assert_int_equal(pmu_attribute_put(&terms, "cpu", "umask", 0x41, &e), PMU_NO_FAULT);
     assert_true(e.config == 0x41ff && e.config2 == 5);
 }
 
