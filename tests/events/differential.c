@@ -9,7 +9,7 @@
  * how to repeat it; with one thread a smaller EVERY then finds the operation (under `setarch -R`, so that the kernel
  * uses the same addresses).
  *
- * `behind`: every other call is a raw system call, which no library in front of libc intercepts (behind.h).
+ * `behind`: every other call is a raw system call, which no library in front of libc intercepts (raw_calls.h).
  *
  * `unheard`: there are no handlers, as in nearly all programs, and no map but the runtime's, which must equal the
  * kernel's.  `reconciled`: the same, with every other call a raw system call: a range is right once it was compared.
@@ -30,7 +30,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "behind.h"
+#include "raw_calls.h"
 #include "rtcheck/event.h"
 
 #ifndef MAP_FIXED_NOREPLACE

@@ -80,11 +80,11 @@ def memory_unread(stage):
         must(run.report.data['summary']['dispatched']['calls'] > 100, run.report.data['summary'])
 
 
-def told(stage):
+def notified(stage):
     """Each call is notified once, from every caller."""
-    run = Run(stage, [stage.program('events/told')], options=ALL).wait()
+    run = Run(stage, [stage.program('events/notified')], options=ALL).wait()
     must(run.status == 0 and run.out and b'wrong' not in run.out, run.out, run.err.decode()[-1500:])
-    plain = Run(stage, [stage.program('events/told'), 'once']).wait()
+    plain = Run(stage, [stage.program('events/notified'), 'once']).wait()
     must(plain.out == b'wrong once\n', plain.out)
     return '%d rows' % run.out.count(b'\n')
 
@@ -92,20 +92,20 @@ def told(stage):
 def threads_that_were_there(stage):
     """A library's thread, begun before the runtime's constructor ran."""
     env = {'LD_PRELOAD': stage.program('events/early_thread.so')}
-    run = Run(stage, [stage.program('events/told'), 'early'], how='hand', options=ALL, env=env).wait()
+    run = Run(stage, [stage.program('events/notified'), 'early'], how='hand', options=ALL, env=env).wait()
     must(run.status == 0, run.status, run.err.decode()[-1500:])
 
 
 def interrupted_in_between(stage):
     """A handler calls before the call that is about to be made."""
     env = {'LD_PRELOAD': stage.program('events/between.so')}
-    run = Run(stage, [stage.program('events/told'), 'between'], how='hand', options=ALL, env=env).wait()
+    run = Run(stage, [stage.program('events/notified'), 'between'], how='hand', options=ALL, env=env).wait()
     must(run.status == 0, run.status, run.err.decode()[-1500:])
 
 
 def stacks(stage):
     """The stacks of a dispatched call, and of a call by a handler that interrupted one."""
-    run = Run(stage, [stage.program('events/told'), 'keeps'],
+    run = Run(stage, [stage.program('events/notified'), 'keeps'],
               options=['events=all', 'show-leak-kinds=reachable,mapped']).wait()
     must(run.status == 0, run.status, run.err)
     found = {leak['bytes']: [f for frame in run.report.stacks[leak['stack']] for f in run.report.functions[frame]]
@@ -121,6 +121,6 @@ if __name__ == '__main__':
     main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
           ('not_available', not_available), ('off_by_default', off_by_default),
           ('uncovered_is_counted', uncovered_is_counted), ('inherited_mask', inherited_mask), ('memory_unread', memory_unread),
-          ('told', told),
+          ('notified', notified),
           ('threads_that_were_there', threads_that_were_there),
           ('interrupted_in_between', interrupted_in_between), ('stacks', stacks)])

@@ -1,8 +1,8 @@
 /*
- * told.c - notifications of handlers under events=all: each call once, in every thread and child.
+ * notified.c - notifications of handlers under events=all: each call once, in every thread and child.
  *
- *     told [ROW...]
- *     told keeps       keeps a mapping that a system call has made, and a block of a handler's
+ *     notified [ROW...]
+ *     notified keeps       keeps a mapping that a system call has made, and a block of a handler's
  *
  * rtc-build: -pthread -fno-optimize-sibling-calls
  */

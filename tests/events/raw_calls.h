@@ -1,9 +1,9 @@
 /*
- * behind.h - calls that change the address space; every other one is a raw system call, which no
+ * raw_calls.h - calls that change the address space; every other one is a raw system call, which no
  * interposer of libc sees, unless calls_bypassing is false.
  */
-#ifndef BEHIND_H
-#define BEHIND_H
+#ifndef RAW_CALLS_H
+#define RAW_CALLS_H
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -15,8 +15,8 @@ static bool calls_bypassing;
 
 static inline bool is_bypassing(void)
 {
-    static __thread unsigned turn;
-    return calls_bypassing && turn++ % 2;
+    static __thread unsigned calls;
+    return calls_bypassing && calls++ % 2;
 }
 
 static inline int brk_bypassing(void *to)
