@@ -7,7 +7,7 @@
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL without the
  * runtime.  Test one, e.g. `if (rtc_profile_open)`.  Complete programs: tests/examples/profile.c,
- * told.c.
+ * callbacks.c.
  *
  * A status of type int is 0 or a negative errno value, and errno is unchanged.  Any thread may call
  * any function, but only one thread at a time may use a profile (except callbacks: see there).

@@ -71,4 +71,4 @@ if __name__ == '__main__':
           ('without_recheck', without_recheck),
           ('absent', absent('counters/profile')), ('header', header('profile.h')),
           ('example', example('profile', '100 blocks taken, 50 given back')),
-          ('example_told', example('told', 'closed'))])
+          ('example_callbacks', example('callbacks', 'closed'))])

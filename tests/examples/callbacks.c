@@ -1,7 +1,7 @@
 /*
- * told.c - callbacks for events of the heap, across a fork; and the sites with most of its memory.
+ * callbacks.c - callbacks for events of the heap, across a fork; and the sites with most of its memory.
  *
- *     cc -I PREFIX/include told.c -o told && rtcheck ./told
+ *     cc -I PREFIX/include callbacks.c -o callbacks && rtcheck ./callbacks
  *
  * C and C++. The order of calls is that of fi_profile(3): open, get the number of variables, list them,
  * register, read several in one moment, close.  Without the runtime it prints so, and does its work.
