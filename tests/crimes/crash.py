@@ -24,11 +24,11 @@ def check(way, suspected, *options):
     global failed
     done = subprocess.run([BUILD + "/bin/rtcheck", *options, PROGRAM, way], capture_output=True, text=True, check=False,
                           timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
-    said = WORDS in done.stderr
-    if said != suspected or done.returncode >= 0 or "no problems" in done.stderr and "killed" not in done.stderr:
+    printed = WORDS in done.stderr
+    if printed != suspected or done.returncode >= 0 or "no problems" in done.stderr and "killed" not in done.stderr:
         failed = 1
-    print("%s %s: status %d, %s%s" % (way, " ".join(options), done.returncode, "suspected" if said else "not suspected",
-                                      "" if said == suspected else ": WRONG\n" + done.stderr))
+    print("%s %s: status %d, %s%s" % (way, " ".join(options), done.returncode, "suspected" if printed else "not suspected",
+                                      "" if printed == suspected else ": WRONG\n" + done.stderr))
 
 
 # The sentence of each crash, and the first functions of its stack, those of libc left out.

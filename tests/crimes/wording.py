@@ -1,7 +1,7 @@
 """The text of a report, word for word, with placeholders for values that differ between runs; and the
-expected text for the cells of a table: NAME.said, for builds by gcc.
+expected text for the cells of a table: NAME.wording, for builds by gcc.
 
-NAME.said has templates.  A line "@TITLE PATTERN" begins a template, the lines up to the next are its text.
+NAME.wording has templates.  A line "@TITLE PATTERN" begins a template, the lines up to the next are its text.
 Of templates with one title the first is used that has a pattern (or several, with | between) that matches the
 cell: its name and the function at which it was found, as in "free, baf, small, free".  {finding} is the whole
 text for a cell.  In a text {TITLE} is another template, or a value of the cell (words_of); {@TAG} is the
@@ -25,16 +25,16 @@ def report_of(pool, *options):
     """The report of a run file."""
     done = subprocess.run([BUILD + "/bin/rtcheck", "report", "--all", *options, pool], capture_output=True,
                           text=True, check=False, timeout=60)
-    said = done.stdout + done.stderr
+    printed = done.stdout + done.stderr
     for what, hole in HOLES:
-        said = re.sub(what, hole, said)
-    return said
+        printed = re.sub(what, hole, printed)
+    return printed
 
 
-def findings_of(said):
+def findings_of(printed):
     """Number of a cell -> its finding.  The id of a finding is the hash of names that are all compared."""
     found = {}
-    for finding in re.findall(r"^ [a-z]{3}-[0-9a-f]{8}  .*\n(?:     .*\n)*", said, re.M):
+    for finding in re.findall(r"^ [a-z]{3}-[0-9a-f]{8}  .*\n(?:     .*\n)*", printed, re.M):
         cell = re.search(r"commit<(\d+)u>", finding)
         if cell:
             found[int(cell[1])] = re.sub(r"^ (...)-[0-9a-f]{8}", r" \1-<id>", finding).rstrip("\n")
@@ -74,7 +74,7 @@ class Book:
 
     def __init__(self, name):
         source = read(name + ".cc")
-        self.templates = templates_of(read(name + ".said"))
+        self.templates = templates_of(read(name + ".wording"))
         self.tags = dict(tags_of(source), **tags_of(read("cells.cc")), **tags_of(read("cells.h")))
         self.entries = re.findall(r'^    X\((\w+), "(.*?)"', source, re.M)
         lists = [re.search(r"(?s)%s \{\s*(.*?)\s*\};" % head, source)
