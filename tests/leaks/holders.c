@@ -1,7 +1,7 @@
 /*
- * places.c - one block, and one place in which the only pointer to it lies when the program ends.
+ * holders.c - one block, and one place in which the only pointer to it lies when the program ends.
  *
- * usage: places PLACE held|lost WAY      places --list
+ * usage: holders PLACE held|lost WAY      holders --list
  *
  * WAY: return, exit_now, terminate, abort.  `lost` does the same and then clears the pointer.  --list
  * prints the expected result of each place if it is held: the class of the block, its bytes, and the
@@ -468,20 +468,20 @@ static const struct place {
     const char *held; /* class of the block */
     const char *witness; /* a regular expression for the text in the report */
     const char *at_abort; /* the same when abort keeps the pointer on its stack: then it is biu */
-} places[] = {
+} rows[] = {
     {"data", data, "biu", "in_data", NULL},
     {"bss", bss, "biu", "in_bss", NULL},
     {"array", array, "biu", "in_array\\[7\\]", NULL},
     {"field", field, "biu", "in_struct\\.inner\\.c", NULL},
     {"function_static", function_static, "biu", "kept", NULL},
-    {"main_stack", main_stack, "biu", "in local variable `local' of main_stack \\(places.c:[0-9]+\\), thread main$", NULL},
-    {"thread_stack", thread_stack, "biu", "in local variable `local' of stack_body \\(places.c:[0-9]+\\), thread [0-9]+$", NULL},
+    {"main_stack", main_stack, "biu", "in local variable `local' of main_stack \\(holders.c:[0-9]+\\), thread main$", NULL},
+    {"thread_stack", thread_stack, "biu", "in local variable `local' of stack_body \\(holders.c:[0-9]+\\), thread [0-9]+$", NULL},
     {"alternate_stack", alternate_stack, "biu", "in local variable `local' of on_alternate .*, thread main$", NULL},
     {"interrupted_stack", interrupted_stack, "biu", "in local variable `local' of interrupted_stack .*, thread main$", NULL},
     {"coroutine_mapped", coroutine_mapped, "biu", "mapp|memory", NULL},
     {"coroutine_in_block", coroutine_in_block, "biu", "block of 65536 bytes", NULL},
-    {"main_tls", main_tls, "biu", "in thread-local variable `in_tls' \\(places.c:[0-9]+\\), thread main$", NULL},
-    {"thread_tls", thread_tls, "biu", "in thread-local variable `in_tls' \\(places.c:[0-9]+\\), thread [0-9]+$", NULL},
+    {"main_tls", main_tls, "biu", "in thread-local variable `in_tls' \\(holders.c:[0-9]+\\), thread main$", NULL},
+    {"thread_tls", thread_tls, "biu", "in thread-local variable `in_tls' \\(holders.c:[0-9]+\\), thread [0-9]+$", NULL},
     {"first_keys", first_keys, "biu", "in the control block of thread [0-9]+$", NULL},
     {"later_keys", later_keys, "biu", "block of", NULL},
     {"used_again_key", used_again_key, "biu", "block of", NULL},
@@ -514,11 +514,11 @@ static const struct place {
 
 int main(int argc, char **argv)
 {
-    size_t n = sizeof places / sizeof places[0];
+    size_t n = sizeof rows / sizeof rows[0];
     if (argc == 2 && !strcmp(argv[1], "--list")) {
         for (size_t i = 0; i < n; i++)
-            printf("%s\t%s\t%u\t%s\t%s\n", places[i].name, places[i].held, BYTES, places[i].witness,
-                   places[i].at_abort ? places[i].at_abort : "");
+            printf("%s\t%s\t%u\t%s\t%s\n", rows[i].name, rows[i].held, BYTES, rows[i].witness,
+                   rows[i].at_abort ? rows[i].at_abort : "");
         return 0;
     }
     if (argc != 4)
@@ -526,8 +526,8 @@ int main(int argc, char **argv)
     way = argv[3];
     is_lost = !strcmp(argv[2], "lost");
     for (size_t i = 0; i < n; i++)
-        if (!strcmp(places[i].name, argv[1])) {
-            places[i].body();
+        if (!strcmp(rows[i].name, argv[1])) {
+            rows[i].body();
             scrub();
             if (!strcmp(way, "return"))
                 return 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# rtc-test: leaks/witness ci 120
-"""Programs that are killed (witness.c), with --witness: their lost blocks are reported with all bytes, as
+# rtc-test: leaks/post_mortem ci 120
+"""Programs that are killed (post_mortem.c), with --witness: their lost blocks are reported with all bytes, as
 possibly lost, by the launcher and by hand; they behave as without it; and no process is left."""
 import glob
 import json
@@ -11,7 +11,7 @@ import time
 from judges import main
 
 BUILD = os.environ["RTC_BUILD"]
-PROGRAM = BUILD + "/tests/leaks/witness"
+PROGRAM = BUILD + "/tests/leaks/post_mortem"
 PATIENCE = 10 # seconds
 
 # The programs with twins, and the blocks that are certainly lost.
@@ -113,7 +113,7 @@ def seen(folder):
         if result != want:
             yield "%s: %s; without a checker: %s" % (words[0], result, want)
         if any(p["witnessed"] for p in report["processes"]):
-            yield "%s: a witness of nothing" % words[0]
+            yield "%s: a scanner of nothing" % words[0]
 
 
 def closed(folder):
@@ -149,4 +149,4 @@ def complaints(folder):
 
 
 if __name__ == "__main__":
-    main("witness", complaints)
+    main("post_mortem", complaints)

@@ -1,5 +1,5 @@
 /*
- * witness.c - programs that are killed; `witness WHAT [lost]`. witness.py has the expected results.
+ * post_mortem.c - programs that are killed; `post_mortem WHAT [lost]`. post_mortem.py has the expected results.
  */
 /* rtc-build: -pthread */
 #define SCRUB_BYTES 131072 /* all of a stack is scanned, as its stack pointer is unknown */
@@ -49,7 +49,7 @@ static NOINLINE void lose(size_t bytes)
     scrub();
 }
 
-/* A child has a witness from its first block on, unless the compiler removes the block. */
+/* A child has a scanner from its first block on, unless the compiler removes the block. */
 static void use_memory(void)
 {
     void *volatile block = malloc(100);
@@ -260,7 +260,7 @@ static void namespaces(void)
     in_child(processes);
 }
 
-/* A lock is released with the last descriptor of its file: the child's witness must not have one. */
+/* A lock is released with the last descriptor of its file: the child's scanner must not have one. */
 static void locks(void)
 {
     int held = 0;
@@ -327,7 +327,7 @@ static void subreaper(void)
     print_wait("all", __WALL);
 }
 
-/* A reader that waits for the end of the program's output must not wait for the witness. */
+/* A reader that waits for the end of the program's output must not wait for the scanner. */
 static void closes(void)
 {
     char c;
@@ -350,8 +350,8 @@ static int read_of(const char *pid, const char *name, char *out, size_t room)
     return (int)n;
 }
 
-/* A witness, not a zombie, of a memory that began with these arguments; 0: there is none. */
-static pid_t witness_of(const char *program, const char *what)
+/* A scanner, not a zombie, of a memory that began with these arguments; 0: there is none. */
+static pid_t scanner_of(const char *program, const char *what)
 {
     DIR *dir = opendir("/proc");
     struct dirent *e;
@@ -373,19 +373,19 @@ static pid_t witness_of(const char *program, const char *what)
 
 static void goes_away(const char *of)
 {
-    for (time_t end = time(NULL) + PATIENCE_S; witness_of(program, of) && time(NULL) < end;)
+    for (time_t end = time(NULL) + PATIENCE_S; scanner_of(program, of) && time(NULL) < end;)
         sched_yield();
-    puts(witness_of(program, of) ? "still there" : "gone");
+    puts(scanner_of(program, of) ? "still there" : "gone");
 }
 
-/* The witness is visible only after a moment. */
-static pid_t wait_for_witness(const char *what)
+/* The scanner is visible only after a moment. */
+static pid_t wait_for_scanner(const char *what)
 {
     pid_t pid = 0;
     if (!getenv("WITNESSED")) /* without a checker there is none */
         return 0;
     for (time_t end = time(NULL) + PATIENCE_S; !pid && time(NULL) < end;)
-        pid = witness_of(program, what);
+        pid = scanner_of(program, what);
     if (!pid)
         exit(125);
     return pid;
@@ -394,7 +394,7 @@ static pid_t wait_for_witness(const char *what)
 static void replaced(void)
 {
     twin();
-    wait_for_witness("replaced");
+    wait_for_scanner("replaced");
     execl(program, program, "after", "replaced", (char *)NULL);
 }
 
@@ -402,11 +402,11 @@ static void replaced_by_own_call(void)
 {
     const char *argv[] = {program, "after", "replaced_by_own_call", NULL};
     twin();
-    wait_for_witness("replaced_by_own_call");
+    wait_for_scanner("replaced_by_own_call");
     raw(SYS_execve, (long)program, (long)argv, (long)environ);
 }
 
-/* An exec that fails sends the witness away: there has to be another one. */
+/* An exec that fails sends the scanner away: there has to be another one. */
 static void stays(void)
 {
     twin();
@@ -425,7 +425,7 @@ static void *failing_body(void *unused)
     return unused;
 }
 
-/* Each of them sends the witness away, and there is one again when it has failed. */
+/* Each of them sends the scanner away, and there is one again when it has failed. */
 static void execs(void)
 {
     pthread_t thread[THREADS];
@@ -434,16 +434,16 @@ static void execs(void)
         pthread_create(&thread[i], NULL, failing_body, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-    wait_for_witness("execs");
+    wait_for_scanner("execs");
     puts("all failed");
 }
 
-/* Both are killed, the witness first. */
+/* Both are killed, the scanner first. */
 static void both(void)
 {
     twin();
-    kill(wait_for_witness("both"), SIGKILL);
-    for (time_t end = time(NULL) + PATIENCE_S; witness_of(program, "both") && time(NULL) < end;)
+    kill(wait_for_scanner("both"), SIGKILL);
+    for (time_t end = time(NULL) + PATIENCE_S; scanner_of(program, "both") && time(NULL) < end;)
         sched_yield();
     die();
 }
