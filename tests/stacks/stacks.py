@@ -19,31 +19,31 @@ HERE = BUILD + '/tests/stacks/'
 CHUNK_SHIFT = 10
 
 LIBC = r'(libc\.so\.6:\S+ )+'
-TEMPLATES = r'(places:\S*(std|__gnu_cxx)::\S+ )*'  # as far as they are not inlined
+TEMPLATES = r'(sites:\S*(std|__gnu_cxx)::\S+ )*'  # as far as they are not inlined
 CPP = r'(libstdc\+\+\.so\.6:\S+ )+'
-START = 'places:main ' + LIBC + 'places:_start $'
-LIBRARY = 'places:call_keeper places:in_libraries ' + START
+START = 'sites:main ' + LIBC + 'sites:_start $'
+LIBRARY = 'sites:call_keeper sites:in_libraries ' + START
 
 # By size: the stacks of the allocations and, if freed, of the frees.
-PLACES = {
-    1001: ['places:compare_of_qsort ' + LIBC + 'places:in_qsort ' + START],
-    1002: ['places:compare_of_search ' + LIBC + 'places:in_search ' + START],
-    1003: ['places:in_getline ' + START],
-    1440: [TEMPLATES + 'places:in_map ' + START],  # a node's head, the key, and the value
-    1005: ['places:less_of_sort ' + TEMPLATES + 'places:in_sort ' + START],
-    1006: [CPP + 'places:in_string ' + START],
-    120: [LIBC + 'places:in_getline ' + START, 'places:in_getline ' + START],
-    3001: ['places:makes places:in_drop ' + START, 'places:drops places:in_drop ' + START],
+SITES = {
+    1001: ['sites:compare_of_qsort ' + LIBC + 'sites:in_qsort ' + START],
+    1002: ['sites:compare_of_search ' + LIBC + 'sites:in_search ' + START],
+    1003: ['sites:in_getline ' + START],
+    1440: [TEMPLATES + 'sites:in_map ' + START],  # a node's head, the key, and the value
+    1005: ['sites:less_of_sort ' + TEMPLATES + 'sites:in_sort ' + START],
+    1006: [CPP + 'sites:in_string ' + START],
+    120: [LIBC + 'sites:in_getline ' + START, 'sites:in_getline ' + START],
+    3001: ['sites:makes sites:in_drop ' + START, 'sites:drops sites:in_drop ' + START],
     2001: ['closed_one.so:one_keeps ' + LIBRARY],
-    3002: ['closed_one.so:one_keeps closed_one.so:one_drops places:call_dropper places:in_libraries '
+    3002: ['closed_one.so:one_keeps closed_one.so:one_drops sites:call_dropper sites:in_libraries '
            + START,
-           'closed_one.so:one_frees closed_one.so:one_drops places:call_dropper places:in_libraries '
+           'closed_one.so:one_frees closed_one.so:one_drops sites:call_dropper sites:in_libraries '
            + START],
     2002: ['closed_two.so:two_keeps ' + LIBRARY],
     2003: ['closed_one.so:one_keeps ' + LIBRARY],
-    2004: ['closed_one.so:one_keeps places:call_keeper places:in_child places:in_libraries ' + START],
-    2005: ['closed_two.so:two_keeps places:call_keeper places:in_child '
-           'places:in_libraries ' + START],
+    2004: ['closed_one.so:one_keeps sites:call_keeper sites:in_child sites:in_libraries ' + START],
+    2005: ['closed_two.so:two_keeps sites:call_keeper sites:in_child '
+           'sites:in_libraries ' + START],
 }
 
 
@@ -163,44 +163,44 @@ def dump_of(stage, argv):
     return read_dump(run.verify().decode())
 
 
-def places_of(stage):
-    if not hasattr(stage, 'places'):
-        stage.places = dump_of(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
+def sites_of(stage):
+    if not hasattr(stage, 'sites'):
+        stage.sites = dump_of(stage, [stage.program('stacks/sites'), HERE + 'closed_one.so',
                                        HERE + 'closed_two.so'])
-    return stage.places
+    return stage.sites
 
 
-def compare(images, places):
+def compare(images, sites):
     names = Names()
     found = {}
     for image in images.values():
         for size, blocks in image.blocks.items():
-            for state, stacks in blocks if size in places else []:
+            for state, stacks in blocks if size in sites else []:
                 frames = [frames_of(image, s) for s in stacks if s]
                 must(len(frames) == 1 + (state == 'freed'), size, state, stacks)
                 found.setdefault(size, []).append(frames)
                 for f in frames:
                     names.learn(f)
-    for size, wanted in places.items():
+    for size, wanted in sites.items():
         must(size in found, 'no block of', size, 'bytes')
         for stacks in found[size]:
             said = [names.words(f) for f in stacks]
             must(len(said) == len(wanted) and all(re.match(w, s) for w, s in zip(wanted, said)),
                  size, 'bytes:', *('\n    ' + s for s in said), '\n  instead of',
                  *('\n    ' + w for w in wanted))
-    return '%d places' % len(found)
+    return '%d sites' % len(found)
 
 
-def places(stage):
-    return compare(places_of(stage), PLACES)
+def sites(stage):
+    return compare(sites_of(stage), SITES)
 
 
-def apart(stage):
+def far_segments(stage):
     """A program with gaps between its segments is one module."""
-    images = dump_of(stage, [stage.program('stacks/apart')])
-    numbers = [m.number for m in images[1].modules.values() if m.name == 'apart']
+    images = dump_of(stage, [stage.program('stacks/far_segments')])
+    numbers = [m.number for m in images[1].modules.values() if m.name == 'far_segments']
     must(len(numbers) == 1, 'its modules:', numbers)
-    return compare(images, {4001: ['apart:apart_keeps apart:main ' + LIBC + 'apart:_start $']})
+    return compare(images, {4001: ['far_segments:far_segments_keeps far_segments:main ' + LIBC + 'far_segments:_start $']})
 
 
 def unseen(stage):
@@ -212,7 +212,7 @@ def unseen(stage):
 
 def loads(stage):
     """Times of loading and unloading: one, two in its place, one again; then a child."""
-    images = places_of(stage)
+    images = sites_of(stage)
     modules = [{m.name: m for m in images[i].modules.values()} for i in (1, 2)]
     one, two = (modules[0]['closed_%s.so' % n] for n in ('one', 'two'))
     must(len(modules[0]) == len(images[1].modules), 'a library came back under another number:',
@@ -264,7 +264,7 @@ def lost(stage):
 
 def report(stage):
     """The report names the closed libraries, too."""
-    run = Run(stage, [stage.program('stacks/places'), HERE + 'closed_one.so',
+    run = Run(stage, [stage.program('stacks/sites'), HERE + 'closed_one.so',
                       HERE + 'closed_two.so']).wait()
     data = run.report.data
     path = {m['id']: os.path.basename(m['path']) for m in data['modules']}
@@ -281,5 +281,5 @@ def report(stage):
 
 
 if __name__ == '__main__':
-    main([('places', places), ('apart', apart), ('unseen', unseen), ('loads', loads),
+    main([('sites', sites), ('far_segments', far_segments), ('unseen', unseen), ('loads', loads),
           ('reload', reload), ('smash', smash), ('lost', lost), ('report', report)])

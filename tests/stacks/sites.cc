@@ -3,7 +3,7 @@
  * callers.  Without frame pointers, through libc and the C++ library, and from libraries that are
  * loaded and unloaded, also in a forked child.
  *
- *     places LIBRARY ANOTHER
+ *     sites LIBRARY ANOTHER
  *
  * rtc-build: -g -fomit-frame-pointer -Wl,--build-id
  */

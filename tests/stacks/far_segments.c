@@ -7,13 +7,13 @@
 
 static void *volatile kept;
 
-static __attribute__((noinline)) void apart_keeps(size_t bytes)
+static __attribute__((noinline)) void far_segments_keeps(size_t bytes)
 {
     kept = malloc(bytes);
 }
 
 int main(void)
 {
-    apart_keeps(4001);
+    far_segments_keeps(4001);
     return kept ? 0 : 1;
 }
