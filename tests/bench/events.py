@@ -59,9 +59,9 @@ def summary(rounds):
 def ratio(columns, how):
     """Ratio of the least of all rounds: rtcheck to the faster of the two ucm columns; None: one is
     missing."""
-    ours = columns[f"rtcheck, {how}"]
-    theirs = [c["min"] for name, c in columns.items() if name.startswith("ucm") and name.endswith(how) and c]
-    return ours["min"] / min(theirs) if ours and theirs else None
+    of_rtcheck = columns[f"rtcheck, {how}"]
+    of_ucm = [c["min"] for name, c in columns.items() if name.startswith("ucm") and name.endswith(how) and c]
+    return of_rtcheck["min"] / min(of_ucm) if of_rtcheck and of_ucm else None
 
 
 def figures(table):

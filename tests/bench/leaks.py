@@ -28,9 +28,9 @@ def rows(scale):
 def fronts(place):
     """{name: (column with leak check, column without)}"""
     hand = [f"LD_PRELOAD={BUILD}/lib/librtcheck.so"]
-    told = f"RTCHECK_OPTIONS=pool_dir={place}:log_file={place}/report"
+    reported = f"RTCHECK_OPTIONS=pool_dir={place}:log_file={place}/report"
     found = {"glibc": (Front([], []), None),
-             "rtcheck": (Front(hand + [told], []), Front(hand + [told + ":leaks=no"], [])),
+             "rtcheck": (Front(hand + [reported], []), Front(hand + [reported + ":leaks=no"], [])),
              "launcher": (Front([], RTCHECK + ["--"]), Front([], RTCHECK + ["--leaks=no", "--"]))}
     if installed("liblsan.so.0"):
         lsan = ["LD_PRELOAD=" + installed("liblsan.so.0")]
@@ -54,10 +54,10 @@ def end_of(row, front):
         _, status, used = os.wait4(process.pid, 0)
         over = time.monotonic_ns()
         process.returncode = os.waitstatus_to_exitcode(status)
-        said = process.stdout.read().split()
-    if process.returncode or len(said) != 2:
+        printed = process.stdout.read().split()
+    if process.returncode or len(printed) != 2:
         return None
-    return ((used.ru_utime + used.ru_stime) * 1e3 - float(said[0]) / 1e3, (over - int(said[1])) / 1e6)
+    return ((used.ru_utime + used.ru_stime) * 1e3 - float(printed[0]) / 1e3, (over - int(printed[1])) / 1e6)
 
 
 def measure(picked, rounds, place):
@@ -92,8 +92,8 @@ def figures(table):
 
 def ratio(figure, name, key="min"):
     """Ratio of another tool's check to rtcheck's."""
-    theirs, ours = (figure["columns"].get(n, {}).get("check_ms") for n in (name, "rtcheck"))
-    return theirs[key] / max(ours[key], 0.01) if theirs and ours else None
+    of_lsan, of_rtcheck = (figure["columns"].get(n, {}).get("check_ms") for n in (name, "rtcheck"))
+    return of_lsan[key] / max(of_rtcheck[key], 0.01) if of_lsan and of_rtcheck else None
 
 
 def cell(values):

@@ -59,12 +59,12 @@ def measure(places, rounds, milliseconds):
 
 # ---- figures ----------------------------------------------------------------------------------
 
-def added(mine, passed):
+def added(matching, passed):
     """Added ns: of the least of all rounds, and of each round."""
-    each = [(x - p) / 2 for x, p in zip(mine, passed) if x is not None and p is not None]
+    each = [(x - p) / 2 for x, p in zip(matching, passed) if x is not None and p is not None]
     if not each:
         return None
-    least = (min(x for x in mine if x is not None) - min(p for p in passed if p is not None)) / 2
+    least = (min(x for x in matching if x is not None) - min(p for p in passed if p is not None)) / 2
     return {"of_least": least, **spread(each), "rounds": each}
 
 
@@ -80,8 +80,8 @@ def figures(table):
         figure = {**place._asdict(), "name": words(place), "pair_ns": columns,
                   "added_ns": {name: added(ns, columns[base_of(name)])
                                for name, ns in columns.items() if name not in BASES}}
-        walk, ours = figure["added_ns"].get(WALK), figure["added_ns"]["rtcheck"]
-        figure["ratio"] = ratio(walk, ours) if walk and ours else None
+        walk, own = figure["added_ns"].get(WALK), figure["added_ns"]["rtcheck"]
+        figure["ratio"] = ratio(walk, own) if walk and own else None
         yield figure
 
 

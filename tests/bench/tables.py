@@ -21,11 +21,11 @@ def run_once(row, front, place):
     try:
         done = subprocess.run(words + front.words + row.command, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=PATIENCE)
-        status, said = done.returncode, done.stderr[-300:]
+        status, printed = done.returncode, done.stderr[-300:]
     except subprocess.TimeoutExpired:
-        status, said = "no end", ""
+        status, printed = "no end", ""
     if status != 0 or not result.exists():
-        print(f"{row.name}: {front}: status {status}: {said}", file=sys.stderr)
+        print(f"{row.name}: {front}: status {status}: {printed}", file=sys.stderr)
         return None
     microseconds, kib = result.read_text().split()
     return float(microseconds) / 1e6, int(kib), hashlib.sha1(done.stdout.encode()).hexdigest()
@@ -55,7 +55,7 @@ def measure(rows, fronts, rounds, place):
 
 def ratios(runs, name, place):
     """Ratios of the rounds in which both ran; place: 0 CPU, 1 RSS."""
-    return [mine[place] / base[place] for mine, base in zip(runs[name], runs["glibc"]) if mine and base]
+    return [matching[place] / base[place] for matching, base in zip(runs[name], runs["glibc"]) if matching and base]
 
 
 def least(runs, name, place):

@@ -38,9 +38,9 @@ def of_stacks(found):
 def of_programs(found):
     for f in found:
         if f["name"] in PROGRAMS:
-            ours = f["columns"].get("rtcheck", {})
-            yield line(f"{f['name']}: CPU time to glibc's", ours.get("cpu_ratio_of_minima"),
-                       PROGRAMS[f["name"]], False, ours.get("cpu_ratio"))
+            own = f["columns"].get("rtcheck", {})
+            yield line(f"{f['name']}: CPU time to glibc's", own.get("cpu_ratio_of_minima"),
+                       PROGRAMS[f["name"]], False, own.get("cpu_ratio"))
 
 
 def of_leaks(found):
@@ -50,9 +50,9 @@ def of_leaks(found):
                        leaks.ratio(f, "LSan", "median"))
             continue
         for name in ("rtcheck", "launcher"):
-            ours = f["columns"][name]["check_ms"] or {"min": None, "median": None}
-            yield line(f"{f['name']}: ms of CPU that our check takes, {name}", ours["min"], HELLO_MS, False,
-                       ours["median"])
+            own = f["columns"][name]["check_ms"] or {"min": None, "median": None}
+            yield line(f"{f['name']}: ms of CPU that our check takes, {name}", own["min"], HELLO_MS, False,
+                       own["median"])
 
 
 def of_events(found):

@@ -63,17 +63,17 @@ def measure(bytes_, count, variables):
     return many[0], many[3] - one[3], many[1], many[2]
 
 
-def check(bytes_, count, native, ours):
+def check(bytes_, count, native, own):
     """Return an error text, or None."""
     if bytes_ < LARGE_FROM:
         return None # a slot of a slab shares its pages with others: not tested here
     for name, i, at_end in (("allocated", 0, False), ("at the end", 1, True)):
         most = native[i] + bound_kib(bytes_, count, at_end)
-        if ours[i] > most:
-            return f"{name}: {ours[i]} KiB resident, natively {native[i]}, {most:.0f} are allowed"
+        if own[i] > most:
+            return f"{name}: {own[i]} KiB resident, natively {native[i]}, {most:.0f} are allowed"
     most = 3 * native[2] + count * (RECORD + UNIT * (bytes_ // (64 * KIB) + 1)) // PAGE + 250
-    if ours[2] > most:
-        return f"{ours[2]} page faults, natively {native[2]}, {most} are allowed"
+    if own[2] > most:
+        return f"{own[2]} page faults, natively {native[2]}, {most} are allowed"
     return None
 
 
@@ -97,13 +97,13 @@ def main():
                 "RTCHECK_OPTIONS": f"pool_dir={place}:log_file={place}/report"}
         for bytes_, few, many in ROWS:
             count = many if arguments.all else few
-            native, ours = measure(bytes_, count, {}), measure(bytes_, count, hand)
-            columns = [f"{x[i] / KIB:8.1f}" for i in (0, 1) for x in (native, ours)]
-            columns += [f"{x[2]:7d}" for x in (native, ours)] + [f"{x[3] / 1000:6.1f}" for x in (native, ours)]
+            native, own = measure(bytes_, count, {}), measure(bytes_, count, hand)
+            columns = [f"{x[i] / KIB:8.1f}" for i in (0, 1) for x in (native, own)]
+            columns += [f"{x[2]:7d}" for x in (native, own)] + [f"{x[3] / 1000:6.1f}" for x in (native, own)]
             print(f"{size_text(bytes_):>8} {count:8d}", *columns)
-            said = check(bytes_, count, native, ours)
-            if said:
-                wrong.append(f"{count} x {size_text(bytes_)}: {said}")
+            printed = check(bytes_, count, native, own)
+            if printed:
+                wrong.append(f"{count} x {size_text(bytes_)}: {printed}")
     if arguments.check and wrong:
         sys.exit("\n".join(wrong))
 

@@ -13,30 +13,30 @@ from harness import clean_environment, main, must
 ENDS = {'r': 'said at_exit', 'e': 'said at_exit', '_': 'said', 'q': 'said'}
 
 
-def status(stage, words, options='', lsan='', says='said at_exit', leaves=False, program='ci/ends'):
+def status(stage, words, options='', lsan='', expected='said at_exit', leaves=False, program='ci/ends'):
     room = stage.room()
     env = {**clean_environment(), 'LD_PRELOAD': stage.library, 'RTCHECK_OPTIONS': 'quiet:' + options,
            'RTCHECK_POOL_DIR': room, 'LSAN_OPTIONS': lsan}
     done = subprocess.run([stage.program(program), *words], env=env, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=60)
-    must(done.stdout == says, words, 'said', repr(done.stdout), done.stderr)
+    must(done.stdout == expected, words, 'said', repr(done.stdout), done.stderr)
     must((os.listdir(room) != []) == leaves, 'it left', os.listdir(room))
     return done.returncode
 
 
 def every_end(stage):
-    for how, says in ENDS.items():
+    for how, expected in ENDS.items():
         for options, lsan, want in (('error_exitcode=9', '', 9), ('', 'exitcode=23', 23), ('error_exitcode=9', 'exitcode=23', 9),
                                     ('', '', 7), ('error_exitcode=0', 'exitcode=23', 7)):
-            got = status(stage, [how, 'leak'], options, lsan, says)
+            got = status(stage, [how, 'leak'], options, lsan, expected)
             must(got == want, how, options, lsan, 'ended with', got, 'instead of', want)
-        must(status(stage, [how], 'error_exitcode=9', '', says) == 7, how, 'without a leak')
+        must(status(stage, [how], 'error_exitcode=9', '', expected) == 7, how, 'without a leak')
     must(status(stage, ['a', 'leak'], 'error_exitcode=9', '', 'said', True) == -6, 'a signal stays')
 
 
 def own_exit(stage):
-    must(status(stage, [], says='said', program='ci/own_exit') == 7, 'nothing is asked for')
-    must(status(stage, [], 'error_exitcode=9', says='said', program='ci/own_exit') == 9, 'not 9')
+    must(status(stage, [], expected='said', program='ci/own_exit') == 7, 'nothing is asked for')
+    must(status(stage, [], 'error_exitcode=9', expected='said', program='ci/own_exit') == 9, 'not 9')
 
 
 def what_counts(stage):

@@ -82,17 +82,17 @@ def sarif(stage):
     results = {r['partialFingerprints']['rtcheckId/v1']: r for r in got['results']}
     must(set(results) == set(known.at) and len(got['results']) == len(results), sorted(results), sorted(known.at))
     for name, result in results.items():
-        told, place = known.at[name], result['locations'][0]['physicalLocation']
-        must(rules[result['ruleIndex']] == result['ruleId'] == told['rtc'], name, result['ruleId'])
+        reported, place = known.at[name], result['locations'][0]['physicalLocation']
+        must(rules[result['ruleIndex']] == result['ruleId'] == reported['rtc'], name, result['ruleId'])
         must((result['level'] == 'error') == (name in known.problems), name, result['level'])
         must(place == {'artifactLocation': {'uri': ACTS}, 'region': {'startLine': known.line[name]}}, name, place)
         for figure in ('count', 'bytes', 'blocks', 'class'):
-            must(result['properties'].get(figure) in (told.get(figure), None), name, result['properties'], told)
+            must(result['properties'].get(figure) in (reported.get(figure), None), name, result['properties'], reported)
         must('count' in result['properties'] or 'bytes' in result['properties'], name, 'has no figures')
         flows = {f['message']['text']: [s['location'] for s in f['threadFlows'][0]['locations']]
                  for f in result['codeFlows']}
         steps = [(s['message']['text'], s['physicalLocation'].get('region', {}).get('startLine'))
-                 for s in flows['allocated' if told['rtc'] in ('mel', 'aib', 'biu', 'wua') else list(flows)[0]]]
+                 for s in flows['allocated' if reported['rtc'] in ('mel', 'aib', 'biu', 'wua') else list(flows)[0]]]
         must(steps[::-1] == known.stack[name], name, steps[::-1], known.stack[name])
     twice = [r for r in results.values() if r['ruleId'] == 'duf'][0]
     must([p['message']['text'] for p in twice['relatedLocations']] == ['first freed', 'allocated'],
@@ -147,9 +147,9 @@ def github(stage):
     page = stage.room() + '/page'
     room, done = run(stage, EVERYTHING, '--annotate=auto', env={'GITHUB_ACTIONS': 'true', 'GITHUB_STEP_SUMMARY': page})
     known = Known(load(room + '/json'))
-    told = re.findall(r'^::(\w+) file=([^,]+),line=(\d+),title=[^:]*\((\S+)\)::(.+)$', done.stderr, re.M)
-    must({t[3] for t in told} == known.problems and {t[0] for t in told} == {'error'}, done.stderr)
-    must(all(t[1:3] == (ACTS, str(known.line[t[3]])) for t in told), told)
+    reported = re.findall(r'^::(\w+) file=([^,]+),line=(\d+),title=[^:]*\((\S+)\)::(.+)$', done.stderr, re.M)
+    must({t[3] for t in reported} == known.problems and {t[0] for t in reported} == {'error'}, done.stderr)
+    must(all(t[1:3] == (ACTS, str(known.line[t[3]])) for t in reported), reported)
     text = read_text(page)
     must(set(re.findall(r'^\| (\S+) \|.* ' + ACTS + r':\d+ \|$', text, re.M)) == known.problems, text)
     for env, option, wanted in (({}, 'auto', False), ({}, 'yes', True), ({'GITHUB_ACTIONS': 'true'}, 'no', False)):
@@ -162,9 +162,9 @@ def github(stage):
 def editors(stage):
     room, done = run(stage, EVERYTHING, '--format=gcc')
     known = Known(load(room + '/json'))
-    told = re.findall(r'^(\S+):(\d+): (error|warning): (.*) \((\S+)\) \[(\w+)\]$', done.stderr, re.M)
-    must({t[4] for t in told} == known.problems and len(told) == len(known.problems), done.stderr)
-    for path, line, _, what, name, code in told:
+    reported = re.findall(r'^(\S+):(\d+): (error|warning): (.*) \((\S+)\) \[(\w+)\]$', done.stderr, re.M)
+    must({t[4] for t in reported} == known.problems and len(reported) == len(known.problems), done.stderr)
+    for path, line, _, what, name, code in reported:
         must((path, int(line), code) == (ACTS, known.line[name], known.at[name]['rtc']), name, path, line)
         if 'blocks' in known.at[name]:
             must(what.startswith('%d bytes in %d block' % (known.at[name]['bytes'], known.at[name]['blocks'])), what)

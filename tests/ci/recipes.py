@@ -88,17 +88,17 @@ def last_lines(text, n):
 def ctest(words, package):
     def check(stage):
         folder, text = project(stage), recipe(words)
-        status, said = follow(stage, text, folder)
+        status, printed = follow(stage, text, folder)
         pattern = r'MemCheck +#\d+: (\w+) [ .]*(\**\w+)'
         want = {'fine': 'Passed', 'leaky': 'Failed', 'unchecked': 'Failed'}
-        must(status != 0 and outcomes(said, pattern) == want, status, said)
+        must(status != 0 and outcomes(printed, pattern) == want, status, printed)
         must(('rtcheck_DIR' in read_text(folder + '/build/CMakeCache.txt') and
               'rtcheck_DIR:PATH=rtcheck_DIR-NOTFOUND' not in read_text(folder + '/build/CMakeCache.txt')) == package,
              'found by find_package?', package)
-        status, said = follow(stage, last_lines(text, 2), folder, rules(stage))
-        must(outcomes(said, pattern) == {**want, 'leaky': 'Passed'}, status, said)
-        status, said = follow(stage, last_lines(text, 2), folder, baseline(stage, folder + '/build/acts', 'l'))
-        must(outcomes(said, pattern) == {**want, 'leaky': 'Passed'}, status, said)
+        status, printed = follow(stage, last_lines(text, 2), folder, rules(stage))
+        must(outcomes(printed, pattern) == {**want, 'leaky': 'Passed'}, status, printed)
+        status, printed = follow(stage, last_lines(text, 2), folder, baseline(stage, folder + '/build/acts', 'l'))
+        must(outcomes(printed, pattern) == {**want, 'leaky': 'Passed'}, status, printed)
     return check
 
 
@@ -109,9 +109,9 @@ def ctest_package_again(stage):
     configure = 'cmake -B build -DCMAKE_PREFIX_PATH=/opt/rtcheck '
     for words, want in (('-DRTCHECK_COMMAND_OPTIONS=--match=1', ' --match=1'), ('-DRTCHECK_COMMAND_OPTIONS=--match=2', ' --match=2'),
                         ('-DMEMORYCHECK_COMMAND_OPTIONS=-v', '=-v'), ('-DRTCHECK_COMMAND_OPTIONS=--match=1', '=-v')):
-        status, said = follow(stage, configure + words, folder)
+        status, printed = follow(stage, configure + words, folder)
         value = re.search(r'^MEMORYCHECK_COMMAND_OPTIONS:.*$', read_text(folder + '/build/CMakeCache.txt'), re.M).group()
-        must(status == 0 and value.endswith(want), words, value, said)
+        must(status == 0 and value.endswith(want), words, value, printed)
 
 
 def package_version(stage):
@@ -127,45 +127,45 @@ def package_version(stage):
         text += 'set(rtcheck_FOUND)\nunset(rtcheck_DIR CACHE)\nfind_package(rtcheck %s QUIET)\nmessage("%d ${rtcheck_FOUND}")\n' % (words, i)
     with open(folder + '/CMakeLists.txt', 'w') as f:
         f.write(text)
-    status, said = follow(stage, 'cmake -B build -DCMAKE_PREFIX_PATH=/opt/rtcheck', folder)
-    found = [word == '1' for word in re.findall(r'^\d+ (\w*)$', said, re.M)]
-    must(status == 0 and found == list(asked.values()), list(zip(asked, found)), said)
+    status, printed = follow(stage, 'cmake -B build -DCMAKE_PREFIX_PATH=/opt/rtcheck', folder)
+    found = [word == '1' for word in re.findall(r'^\d+ (\w*)$', printed, re.M)]
+    must(status == 0 and found == list(asked.values()), list(zip(asked, found)), printed)
 
 
 def ctest_sanitizer(stage):
     """Each of the two patterns in its last line is sufficient."""
     folder, text = project(stage), recipe('LeakSanitizer mode')
-    status, said = follow(stage, text, folder)
-    must(status != 0 and 'Cannot find memory tester output file' in said, status, said)
+    status, printed = follow(stage, text, folder)
+    must(status != 0 and 'Cannot find memory tester output file' in printed, status, printed)
     lines = text.rstrip().split('\n')
     for tests, want in (('fine', True), ('leaky', False), ('unchecked', False), ('fine|leaky', False)):
         again = [w.replace('ctest -T memcheck', "ctest -T memcheck -R '^(%s)$'" % tests) for w in lines[2:]]
-        status, said = follow(stage, 'rm -rf build/Testing\n' + '\n'.join(again), folder)
-        must((status == 0) == want, tests, status, said)
+        status, printed = follow(stage, 'rm -rf build/Testing\n' + '\n'.join(again), folder)
+        must((status == 0) == want, tests, status, printed)
 
 
 def meson(stage):
     folder, text = project(stage), recipe('Meson')
-    status, said = follow(stage, text, folder)
+    status, printed = follow(stage, text, folder)
     pattern = r'^\d/3 (\w+) +(\w+ )'
     want = {'fine': 'OK', 'leaky': 'ERROR', 'unchecked': 'FAIL'}
-    must(status != 0 and outcomes(said, pattern) == want and 'exit status 99' in said and 'exit status 120' in said, said)
+    must(status != 0 and outcomes(printed, pattern) == want and 'exit status 99' in printed and 'exit status 120' in printed, printed)
     for options in rules(stage), baseline(stage, folder + '/build/leaky'):
-        status, said = follow(stage, last_lines(text, 1), folder, options)
-        must(outcomes(said, pattern) == {**want, 'leaky': 'OK'}, options, said)
+        status, printed = follow(stage, last_lines(text, 1), folder, options)
+        must(outcomes(printed, pattern) == {**want, 'leaky': 'OK'}, options, printed)
 
 
 def automake(stage):
     folder, text = project(stage), recipe('Automake')
-    status, said = follow(stage, 'autoreconf -i', folder)
-    must(status == 0, said)
-    status, said = follow(stage, text, folder)
+    status, printed = follow(stage, 'autoreconf -i', folder)
+    must(status == 0, printed)
+    status, printed = follow(stage, text, folder)
     pattern = r'^([A-Z]+): (\w+)$'
     want = {'PASS': 'fine', 'ERROR': 'leaky', 'FAIL': 'unchecked'}
-    must(status != 0 and outcomes(said, pattern) == want, said)
+    must(status != 0 and outcomes(printed, pattern) == want, printed)
     for options in rules(stage), baseline(stage, folder + '/leaky'):
-        status, said = follow(stage, last_lines(text, 1), folder, options)
-        must(sorted(re.findall(pattern, said, re.M)) == [('FAIL', 'unchecked'), ('PASS', 'fine'), ('PASS', 'leaky')], options, said)
+        status, printed = follow(stage, last_lines(text, 1), folder, options)
+        must(sorted(re.findall(pattern, printed, re.M)) == [('FAIL', 'unchecked'), ('PASS', 'fine'), ('PASS', 'leaky')], options, printed)
 
 
 def program(stage):
@@ -177,20 +177,20 @@ def program(stage):
 def github(stage):
     folder = program(stage)
     command = re.search(r'^- run: (.*)$', recipe('GitHub', 'yaml'), re.M).group(1)
-    status, said = follow(stage, 'export GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=page\n' + command, folder)
-    must(status == 23 and re.search('^::error file=', said, re.M), status, said)
+    status, printed = follow(stage, 'export GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=page\n' + command, folder)
+    must(status == 23 and re.search('^::error file=', printed, re.M), status, printed)
     with open(folder + '/' + re.search('sarif_file: (.*)', recipe('GitHub', 'yaml')).group(1)) as f:
         must(len(json.load(f)['runs'][0]['results']) == 1, 'results')
     must('memory leak' in read_text(folder + '/page'), read_text(folder + '/page'))
-    status, said = follow(stage, command, folder, rules(stage))
-    must(status == 0 and '::error' not in said, status, said)
+    status, printed = follow(stage, command, folder, rules(stage))
+    must(status == 0 and '::error' not in printed, status, printed)
 
 
 def gitlab(stage):
     folder, text = program(stage), recipe('GitLab', 'yaml')
     command = re.search(r'^    - (rtcheck.*)$', text, re.M).group(1)
-    status, said = follow(stage, command, folder)
-    must(status == 23, status, said)
+    status, printed = follow(stage, command, folder)
+    must(status == 23, status, printed)
     with open(folder + '/' + re.search('codequality: (.*)', text).group(1)) as f:
         must(len(json.load(f)) == 1, 'findings')
     must('checker active' in read_text(folder + '/' + re.search('junit: (.*)', text).group(1)), 'no junit')

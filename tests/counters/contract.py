@@ -25,7 +25,7 @@ def rows(how, without=None):
 
 # The text for an event that perf_event_open refuses, and for the events that a clock can replace.
 CLOCKS = ('ACCES', 'PERM', 'NOSYS')
-SAID = {
+MESSAGES = {
     'ENOENT': '1 %s: n/a: no PMU',
     'EACCES': '9 %s: n/a: not permitted (perf_event_paranoid is LEVEL)',
     'EPERM': "9 %s: n/a: forbidden by the system: a container's filter, or a security module",
@@ -37,35 +37,35 @@ SAID = {
 }
 
 
-def filled(said):
-    said = said.replace('LEVEL', open('/proc/sys/kernel/perf_event_paranoid').read().strip())
-    return said.replace('FILES', str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+def filled(printed):
+    printed = printed.replace('LEVEL', open('/proc/sys/kernel/perf_event_paranoid').read().strip())
+    return printed.replace('FILES', str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
 
 
 def words_of(name):
     """The reason alone."""
-    return filled(SAID[name]).split('%s: ')[1]
+    return filled(MESSAGES[name]).split('%s: ')[1]
 
 
 def expected(name):
-    said = 'rtc_cpc_bind_curlwp ' + filled(SAID[name])
-    software = said.replace('no PMU', 'the kernel has no such event')
+    printed = 'rtc_cpc_bind_curlwp ' + filled(MESSAGES[name])
+    software = printed.replace('no PMU', 'the kernel has no such event')
     in_kernel = software.replace('permitted', 'permitted in the kernel')
     if name[1:] in CLOCKS:
         others = ['page-faults getrusage', 'task-clock clock_gettime: CPU time of the thread']
     else:
         others = [in_kernel % 'page-faults', software % 'task-clock']
-    return ['software only, 0 counters, capabilities 0', said % 'instructions', software % 'minor-faults'] + others
+    return ['software only, 0 counters, capabilities 0', printed % 'instructions', software % 'minor-faults'] + others
 
 
 def reasons(stage):
     """Each refusal of the kernel has its text; an event that was not opened is not counted."""
-    for name in SAID:
+    for name in MESSAGES:
         scene = [stage.program('counters/refuse'), str(getattr(errno, name))]
         run = Run(stage, [stage.program('counters/reasons')], how='hand', wrap=scene).wait()
         must(run.status == 0, name, run.status, run.err)
         must(run.out.decode().splitlines() == expected(name), name, run.out.decode())
-    return '%d errors' % len(SAID)
+    return '%d errors' % len(MESSAGES)
 
 
 if __name__ == '__main__':

@@ -51,7 +51,7 @@ def run(stage, row, place, command):
 
 # ---- the runtime's record --------------------------------------------------------------------
 
-def said(stage, row):
+def printed(stage, row):
     """Instructions of all operations."""
     place = stage.room()
     last = dict(zip(*[iter(run(stage, row, place, [stage.program('counters/steps'), 'librtcheck.so']).split())] * 2))
@@ -92,27 +92,27 @@ def counted(stage, row):
     run(stage, row, place, ['valgrind', '-q', '--tool=callgrind', '--trace-children=yes',
                             '--trace-children-skip=*/true', '--callgrind-out-file=%s/out.%%p' % place])
     out = max(pathlib.Path(place).glob('out.*'), key=lambda p: p.stat().st_mtime)
-    ours = all = 0
+    of_rtcheck = all = 0
     with open(out) as lines:
         for call in calls_of(lines):
-            mine, to_mine = (o.endswith('/librtcheck.so') for o in (call.object, call.to_object))
+            from_runtime, to_runtime = (o.endswith('/librtcheck.so') for o in (call.object, call.to_object))
             if not call.to_function:
                 all += call.cost
-            elif to_mine and not mine and OPERATION.match(call.to_function):
-                ours += call.cost
-            elif mine and call.to_function in BY_THREAD_CLOCK:
-                ours -= call.cost
-    return ours, all
+            elif to_runtime and not from_runtime and OPERATION.match(call.to_function):
+                of_rtcheck += call.cost
+            elif from_runtime and call.to_function in BY_THREAD_CLOCK:
+                of_rtcheck -= call.cost
+    return of_rtcheck, all
 
 
 # ---- both ------------------------------------------------------------------------------------
 
 def compare(stage, row):
     """(the counted share, the relative error of the reported one, a text)."""
-    got, (ours, all) = said(stage, row), counted(stage, row)
-    off = got / ours - 1
-    return ours / all, abs(off), '%s: said %.1f %%, counted %.1f %%: %+.1f %%' % (
-        row.name, got * 100 / all, ours * 100 / all, off * 100)
+    got, (of_rtcheck, all) = printed(stage, row), counted(stage, row)
+    off = got / of_rtcheck - 1
+    return of_rtcheck / all, abs(off), '%s: said %.1f %%, counted %.1f %%: %+.1f %%' % (
+        row.name, got * 100 / all, of_rtcheck * 100 / all, off * 100)
 
 
 def one(stage):

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../report')
-from contract import CLOCKS, SAID, words_of
+from contract import CLOCKS, MESSAGES, words_of
 from harness import Run, clean_environment, main, must
 from validate_json import schema_complaints
 
@@ -66,19 +66,19 @@ def kept(stage):
     must(len(first['counters']) == 4 and first['counters'] == again['counters'], first['counters'], again['counters'])
     must(first['cost']['measured']['pairs'] == 2 and first['cost']['measured'] == again['cost']['measured'], first, again)
     must(not schema_complaints(again), schema_complaints(again))
-    told = subprocess.run([stage.rtcheck, 'report', run.pool_file()], env=clean_environment(), capture_output=True, text=True, timeout=50)
+    reported = subprocess.run([stage.rtcheck, 'report', run.pool_file()], env=clean_environment(), capture_output=True, text=True, timeout=50)
     for title in ('MEASURED', 'COUNTERS'):
-        must(title in run.log and run.log.split(title)[1].split('\nrtcheck: ')[0] in told.stdout, title, run.log, told.stdout)
-    must('what came of' not in told.stdout and b' told counter page-faults:u flags=' in run.verify(), told.stdout)
+        must(title in run.log and run.log.split(title)[1].split('\nrtcheck: ')[0] in reported.stdout, title, run.log, reported.stdout)
+    must('what came of' not in reported.stdout and b' told counter page-faults:u flags=' in run.verify(), reported.stdout)
     run = Run(stage, ['sh', '-c', 'kill -9 $$'], options=['measure=2'], keep=True).wait()
-    told = subprocess.run([stage.rtcheck, 'report', run.pool_file()], env=clean_environment(), capture_output=True, text=True, timeout=50)
-    must('note: --measure: nothing was measured\n' in told.stdout and 'MEASURED' not in told.stdout, told.stdout)
+    reported = subprocess.run([stage.rtcheck, 'report', run.pool_file()], env=clean_environment(), capture_output=True, text=True, timeout=50)
+    must('note: --measure: nothing was measured\n' in reported.stdout and 'MEASURED' not in reported.stdout, reported.stdout)
 
 
 def reasons(stage):
     """Events that perf_event_open refuses have the same reason as in a program; a clock replaces them if it is
     equivalent, never 0."""
-    for name in SAID:
+    for name in MESSAGES:
         scene = [stage.program('counters/refuse'), str(getattr(errno, name))]
         rows = counted(stage, 'instructions:u,minor-faults:u,page-faults,task-clock', wrap=scene)[0]
         why = words_of(name)
@@ -90,7 +90,7 @@ def reasons(stage):
                 must(row['value'] > 0 and row['source'] == WAITED_FOR, name, row)
             else:
                 must(row['why'] == software, name, row, software)
-    return '%d errors' % len(SAID)
+    return '%d errors' % len(MESSAGES)
 
 
 def machine(stage):
@@ -110,8 +110,8 @@ def by_libpfm(stage):
     rows = counted(stage, 'perf::PAGE-FAULTS,page-faults,perf::PAGE-FAULTS:u,page-faults:u')[0]
     must(4000 <= rows['perf::PAGE-FAULTS:u']['value'] <= rows['perf::PAGE-FAULTS']['value'] <= 9000, rows)
     for mode in ('', ':u'):
-        theirs, ours = rows['perf::PAGE-FAULTS' + mode], rows['page-faults' + mode]
-        must(theirs['source'] == ours['source'] == 'perf: software' and abs(theirs['value'] - ours['value']) < 50, rows)
+        other, own = rows['perf::PAGE-FAULTS' + mode], rows['page-faults' + mode]
+        must(other['source'] == own['source'] == 'perf: software' and abs(other['value'] - own['value']) < 50, rows)
     intel, amd = 'skl::INST_RETIRED:ANY_P', 'amd64_fam15h_interlagos::CPU_CLK_UNHALTED'
     rows = counted(stage, intel + ',' + amd)[0]
     whys = [rows[name].get('why') for name in (intel, amd)]
@@ -122,8 +122,8 @@ def by_libpfm(stage):
     for value in (None, '1', '0'):
         env = {'LIBPFM_ENCODE_INACTIVE': value} if value else {}
         run = Run(stage, ['env'], options=['counters=perf::PAGE-FAULTS', 'quiet'], files=False, env=env).wait()
-        said = [line for line in run.out.decode().splitlines() if 'LIBPFM' in line]
-        must(said == (['LIBPFM_ENCODE_INACTIVE=' + value] if value else []), said)
+        printed = [line for line in run.out.decode().splitlines() if 'LIBPFM' in line]
+        must(printed == (['LIBPFM_ENCODE_INACTIVE=' + value] if value else []), printed)
     run = Run(stage, ['true'], options=['counters=skl::NOTHING'], files=False).wait()
     must(run.status == 125 and b'there is no event of this name: skl::NOTHING' in run.err, run.err)
 
@@ -152,7 +152,7 @@ def guarded(stage):
 
 def mistakes(stage):
     """An unknown name: the program is not started."""
-    for names, said in (('page-faults,nonsense', 'there is no event of this name: nonsense (--counters=help lists them)'),
+    for names, printed in (('page-faults,nonsense', 'there is no event of this name: nonsense (--counters=help lists them)'),
                         ('cs:u', 'this happens in the kernel alone: cs:u'),
                         ('task-clock:k', 'its modes are not counted apart: task-clock:k'),
                         ('rusage:user-time:u', 'its modes are not counted apart: rusage:user-time:u'),
@@ -168,7 +168,7 @@ def mistakes(stage):
         if 'msr' in names and not os.path.exists('/sys/bus/event_source/devices/msr'):
             continue
         run = Run(stage, ['echo', 'hello'], options=['counters=' + names], files=False).wait()
-        must((run.status, run.out, run.err.decode()) == (125, b'', 'rtcheck: %s\n' % said), names, run.status, run.err)
+        must((run.status, run.out, run.err.decode()) == (125, b'', 'rtcheck: %s\n' % printed), names, run.status, run.err)
     run = Run(stage, ['echo', 'hello'], options=['counters=nonsense'], env={'RTCHECK_TEST_WITHOUT': 'libpfm'}, files=False).wait()
     must(run.err.endswith(b'; libpfm4, which knows those of processors, is not installed\n'), run.err)
 

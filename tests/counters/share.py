@@ -73,21 +73,21 @@ def sampled(stage, row, how):
 
 def measure(stage, row, wanted, how):
     """(share in the report, share in the samples, a text with further figures)."""
-    told, seen = [0, 0], [0, 0, 0, 0]
+    reported, seen = [0, 0], [0, 0, 0, 0]
     while seen[0] < wanted:
-        told = [a + b for a, b in zip(told, own(stage, row))]
+        reported = [a + b for a, b in zip(reported, own(stage, row))]
         seen = [a + b for a, b in zip(seen, sampled(stage, row, how))]
     more = '%.1f %% inside, %.1f %% in the kernel for us, %d samples' % (
         seen[2] * 100 / seen[0], seen[3] * 100 / seen[0], seen[0])
-    return told[0] / told[1], seen[1] / seen[0], more
+    return reported[0] / reported[1], seen[1] / seen[0], more
 
 
 def compare(stage, row, wanted, how):
     """(share in the samples, relative error of the reported one, a text)."""
-    said, is_so, more = measure(stage, row, wanted, how)
-    off = said / is_so - 1
+    printed, is_so, more = measure(stage, row, wanted, how)
+    off = printed / is_so - 1
     return is_so, abs(off), '%s: said %.1f %%, seen %.1f %%: %+.1f %% (%s)' % (
-        row.name, said * 100, is_so * 100, off * 100, more)
+        row.name, printed * 100, is_so * 100, off * 100, more)
 
 
 def near(stage, how):

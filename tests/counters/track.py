@@ -170,8 +170,8 @@ def short_lives(stage):
     must(all(1000 <= row.faults < 1500 and row.clock > 0 for row in ended), p.all)
     must([row.event for row in rows].count('exit') == 2, p.all)
     for last in rows:
-        mine = sum(row.faults for row in rows if row.pid == last.pid and row.event == 'fini_lwp')
-        must(last.event != 'exit' or last.faults == mine >= 20000, 'a sum is of all', last.line, mine)
+        found = sum(row.faults for row in rows if row.pid == last.pid and row.event == 'fini_lwp')
+        must(last.event != 'exit' or last.faults == found >= 20000, 'a sum is of all', last.line, found)
     together = sum(row.faults for row in rows if row.event == 'exit')
     must(abs(together - total_of(p)) < 50, 'nobody is missing', together, total_of(p))
 
@@ -190,7 +190,7 @@ def locked(stage):
     return '%d of 10' % len(notes)
 
 
-def left_behind(stage):
+def left_running(stage):
     """A process that outlives the program has a last row, unless no ticks are requested."""
     for interval in '100000', '0':
         run = Run(stage, ['sh', '-c', 'sleep 0.5 >/dev/null 2>&1 & echo $!'], files=False,
@@ -233,8 +233,8 @@ def unheard(stage):
     rows = p.end()
     ended = [row for row in rows if row.event == 'fini_lwp' and row.tid != row.pid]
     missed = sum(row.faults is None for row in ended)
-    said = [line for line in p.all if 'had ended before they could be counted' in line]
-    must(len(ended) == 20 and bool(said) == bool(missed) and (not said or said[0].split()[3] == str(missed)), missed, said)
+    printed = [line for line in p.all if 'had ended before they could be counted' in line]
+    must(len(ended) == 20 and bool(printed) == bool(missed) and (not printed or printed[0].split()[3] == str(missed)), missed, printed)
     must(rows[-1].event == 'exit' and (rows[-1].faults is None) == bool(missed), 'a sum is of all', rows[-1].line)
     return '%d of 20 were missed' % missed
 
@@ -306,5 +306,5 @@ def unread(stage):
 
 if __name__ == '__main__':
     main([('lives', lives), ('ticks', ticks), ('execs', execs), ('execs_of_threads', execs_of_threads),
-          ('short_lives', short_lives), ('locked', locked), ('left_behind', left_behind), ('too_many', too_many), ('too_many_at_the_end', too_many_at_the_end), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
+          ('short_lives', short_lives), ('locked', locked), ('left_running', left_running), ('too_many', too_many), ('too_many_at_the_end', too_many_at_the_end), ('unheard', unheard), ('estimates', estimates), ('by_clocks', by_clocks),
           ('refused', refused), ('unread', unread)])

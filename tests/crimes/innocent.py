@@ -34,8 +34,8 @@ def run(program, setting, seed):
     env = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_REPORTER="none",
                RTCHECK_OPTIONS=":".join(["keep", setting] if setting else ["keep"]), RTCHECK_POOL_DIR=folder)
     # A child's copy of a heap in the file may be torn where threads write in it: see ARCHITECTURE.md.
-    apart = ["apart"] if "heap=file" in setting else []
-    done = subprocess.run([program, "60000" if full else "20000", str(seed), *apart], env=env, capture_output=True, text=True,
+    early_fork = ["apart"] if "heap=file" in setting else []
+    done = subprocess.run([program, "60000" if full else "20000", str(seed), *early_fork], env=env, capture_output=True, text=True,
                           check=False, timeout=300)
     errors, images = [], 0
     for pool in os.listdir(folder):

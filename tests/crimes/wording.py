@@ -100,7 +100,7 @@ class Book:
                 return body
         return str(words.get(title, "nothing about " + title))
 
-    def says(self, cell, entry):
+    def expected(self, cell, entry):
         """The expected text for a cell that was found at this entry."""
         key, words, text = cell.name + ", " + entry, self.words_of(cell), "{finding}"
         while "{" in text:

@@ -23,12 +23,12 @@ def rows(how, without=None):
     return check
 
 
-def program(name, *args, says):
+def program(name, *args, expected):
     def check(stage):
         argv = [stage.program('events/' + name)] + [stage.program(a) for a in args if '/' in a] + \
             [a for a in args if '/' not in a]
         run = Run(stage, argv).wait()
-        must((run.status, run.out) == (0, says), run.status, run.out, run.err[-1000:])
+        must((run.status, run.out) == (0, expected), run.status, run.out, run.err[-1000:])
     return check
 
 
@@ -61,6 +61,6 @@ if __name__ == '__main__':
           ('rows_without_wipeonfork', rows('hand', 'wipeonfork')),
           ('absent', absent('events/contract')), ('header', header('event.h')), ('fixed_place', fixed_place),
           ('huge_segment', huge_segment), ('by_another_name', by_another_name),
-          ('overridden_calls', program('overrides', says=b'said\n')),
-          ('external_events', program('overrides', 'tell', says=b'said\n')),
-          ('libraries', program('libraries', 'events/do_load.so', says=b'loaded\n'))])
+          ('overridden_calls', program('overrides', expected=b'said\n')),
+          ('external_events', program('overrides', 'tell', expected=b'said\n')),
+          ('libraries', program('libraries', 'events/do_load.so', expected=b'loaded\n'))])

@@ -22,10 +22,10 @@ def agrees(threads, ci, full, how='functions'):
         count = stage.sample(ci, full)
         run = Run(stage, [stage.program('events/differential'), str(seed), str(count), str(threads),
                           str(stage.sample(500, 2000)), *more], how='hand', options=options).wait(600)
-        said = re.fullmatch(r'0 differences, (\d+) operations, (\d+) failed, \d+ ranges\n', run.out.decode())
-        must(said and run.status == 0, 'seed', seed, run.out, run.err.decode()[:1500])
-        must(count * 0.2 < int(said[2]) < count * 0.6, 'too many or too few failed:', run.out)
-        return 'seed %d, %s operations' % (seed, said[1])
+        printed = re.fullmatch(r'0 differences, (\d+) operations, (\d+) failed, \d+ ranges\n', run.out.decode())
+        must(printed and run.status == 0, 'seed', seed, run.out, run.err.decode()[:1500])
+        must(count * 0.2 < int(printed[2]) < count * 0.6, 'too many or too few failed:', run.out)
+        return 'seed %d, %s operations' % (seed, printed[1])
     return check
 
 
@@ -54,15 +54,15 @@ def own(way, threads, ci, full):
             run = Run(stage, argv, how='hand', options=['leaks=no']).wait(600)
             if run.status == -9 or not calls_unseen(run):
                 break
-        said, _, rest = run.out.decode().partition('\n')
-        match = re.fullmatch(r'0 differences, (\d+) operations, (\d+) failed, 0 ranges', said)
-        must(match and run.status == -9, 'seed', seed, said, run.status, run.err.decode()[:1500])
-        must(count * 0.2 < int(match[2]) < count * 0.6, 'too many or too few failed:', said)
+        printed, _, rest = run.out.decode().partition('\n')
+        match = re.fullmatch(r'0 differences, (\d+) operations, (\d+) failed, 0 ranges', printed)
+        must(match and run.status == -9, 'seed', seed, printed, run.status, run.err.decode()[:1500])
+        must(count * 0.2 < int(match[2]) < count * 0.6, 'too many or too few failed:', printed)
         listed = subprocess.run([stage.rtcheck, 'events', run.pool_file()], capture_output=True, text=True, timeout=60)
-        theirs, ours = pages(rest), pages(listed.stdout)
-        must(listed.returncode == 0 and len(theirs) > 10 and theirs == ours, 'seed', seed,
-             sorted(set(theirs.items()) ^ set(ours.items()))[:9], listed.stderr)
-        return 'seed %d, %s operations, %d pages' % (seed, match[1], len(theirs))
+        other, of_rtcheck = pages(rest), pages(listed.stdout)
+        must(listed.returncode == 0 and len(other) > 10 and other == of_rtcheck, 'seed', seed,
+             sorted(set(other.items()) ^ set(of_rtcheck.items()))[:9], listed.stderr)
+        return 'seed %d, %s operations, %d pages' % (seed, match[1], len(other))
     return check
 
 

@@ -23,31 +23,31 @@ def same(how):
     def check(stage):
         plain = run_plain(stage, [stage.program('events/dispatch')])
         must(plain.status == 0 and b'wrong' not in plain.out and plain.out, plain.out)
-        run, said = rows(stage, how=how)
-        must(run.status == 0 and run.out == plain.out, [s for s in said if s[:2] != 'ok'], run.err.decode()[-1500:])
-        return '%d rows' % len(said)
+        run, printed = rows(stage, how=how)
+        must(run.status == 0 and run.out == plain.out, [s for s in printed if s[:2] != 'ok'], run.err.decode()[-1500:])
+        return '%d rows' % len(printed)
     return check
 
 
-def cost_is_said(stage):
+def cost_is_reported(stage):
     run, _ = rows(stage, 'masked')
     text = re.search(r'EVENTS +all: (at least )?(\d+) calls dispatched, ~(\d+) ns each, [\d.]+ ms together '
                      r'\(measured at start, with (\d+) calls\)\n +(\d+) of them changed what is mapped', run.log)
     must(text, run.log)
     must(not text[1], text[0])
-    told = run.report.data['summary']['dispatched']
-    must(told['calls'] == int(text[2]) > 10 and told['call_ns'] == int(text[3]) > 50, told, text[0])
-    must(told['measured_calls'] == int(text[4]) and told['unavailable'] == 0 and 'reason' not in told, told)
+    reported = run.report.data['summary']['dispatched']
+    must(reported['calls'] == int(text[2]) > 10 and reported['call_ns'] == int(text[3]) > 50, reported, text[0])
+    must(reported['measured_calls'] == int(text[4]) and reported['unavailable'] == 0 and 'reason' not in reported, reported)
     return '~%s ns a call' % text[3]
 
 
 def not_available(stage):
-    run, said = rows(stage, 'masked', env={'RTCHECK_TEST_WITHOUT': 'user_dispatch'})
-    must(run.status == 0 and said == ['ok masked'], run.status, said)
+    run, printed = rows(stage, 'masked', env={'RTCHECK_TEST_WITHOUT': 'user_dispatch'})
+    must(run.status == 0 and printed == ['ok masked'], run.status, printed)
     must(re.search(r'EVENTS +all: not available: no syscall user dispatch in this kernel \(Linux 5.11\)\n', run.log),
          run.log)
-    told = run.report.data['summary']['dispatched']
-    must(told['unavailable'] == told['processes'] and told['calls'] == 0 and 'call_ns' not in told, told)
+    reported = run.report.data['summary']['dispatched']
+    must(reported['unavailable'] == reported['processes'] and reported['calls'] == 0 and 'call_ns' not in reported, reported)
 
 
 def off_by_default(stage):
@@ -58,25 +58,25 @@ def off_by_default(stage):
 def uncovered_is_counted(stage):
     """A thread that enters a sandbox, and one that comes from another system."""
     for row in ('sandboxed', 'of_another_system', 'without_stack'):
-        run, said = rows(stage, row)
-        must(said == ['ok ' + row] and run.report.data['summary']['dispatched']['threads_uncovered'] == 1,
-             row, said, run.report.data['summary'])
+        run, printed = rows(stage, row)
+        must(printed == ['ok ' + row] and run.report.data['summary']['dispatched']['threads_uncovered'] == 1,
+             row, printed, run.report.data['summary'])
         must('1 thread was not watched any more' in run.log, run.log)
 
 
 def inherited_mask(stage):
     """The parent process may have blocked SIGSYS."""
-    run, said = rows(stage, 'masked', 'forked', how='hand',
+    run, printed = rows(stage, 'masked', 'forked', how='hand',
                      preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGSYS]))
-    must(run.status == 0 and said == ['ok masked', 'ok forked'], run.status, said)
+    must(run.status == 0 and printed == ['ok masked', 'ok forked'], run.status, printed)
 
 
 def memory_unread(stage):
     """If process_vm_readv is refused, a process cannot read its own memory by it either."""
     wanted = ['masked_while', 'mask_given_back', 'own_signal', 'forked', 'spawned', 'cloned']
     for error in (errno.EPERM, errno.ENOSYS):
-        run, said = rows(stage, *wanted, wrap=[stage.program('counters/refuse'), '%d:310' % error])
-        must(run.status == 0 and said == ['ok ' + r for r in wanted], run.status, said, run.err.decode()[-1500:])
+        run, printed = rows(stage, *wanted, wrap=[stage.program('counters/refuse'), '%d:310' % error])
+        must(run.status == 0 and printed == ['ok ' + r for r in wanted], run.status, printed, run.err.decode()[-1500:])
         must(run.report.data['summary']['dispatched']['calls'] > 100, run.report.data['summary'])
 
 
@@ -118,7 +118,7 @@ def stacks(stage):
 
 
 if __name__ == '__main__':
-    main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_said', cost_is_said),
+    main([('same_by_launcher', same('launcher')), ('same_by_hand', same('hand')), ('cost_is_reported', cost_is_reported),
           ('not_available', not_available), ('off_by_default', off_by_default),
           ('uncovered_is_counted', uncovered_is_counted), ('inherited_mask', inherited_mask), ('memory_unread', memory_unread),
           ('notified', notified),

@@ -22,17 +22,17 @@ def counts(done):
 
 def deaf(stage):
     """The test can fail: without events the cache is stale."""
-    told, _, hits, stale = counts(Run(stage, [stage.program('events/heap'), 'deaf', str(BLOCKS), '1'], how='hand').wait())
-    must(not told and stale > hits / 20, told, hits, stale)
+    reported, _, hits, stale = counts(Run(stage, [stage.program('events/heap'), 'deaf', str(BLOCKS), '1'], how='hand').wait())
+    must(not reported and stale > hits / 20, reported, hits, stale)
     return '%d of %d hits stale' % (stale, hits)
 
 
-def heard(how, threads, start='launcher', env=None):
+def notified(how, threads, start='launcher', env=None):
     def check(stage):
-        told, forgotten, hits, stale = counts(
+        reported, forgotten, hits, stale = counts(
             Run(stage, [stage.program('events/heap'), how, str(BLOCKS), str(threads)], how=start, env=env or {}).wait())
         must(stale == 0, stale, 'of', hits, 'hits stale')
-        must(told > BLOCKS / 10 and forgotten > BLOCKS / 10 and hits > BLOCKS / 10, told, forgotten, hits)
+        must(reported > BLOCKS / 10 and forgotten > BLOCKS / 10 and hits > BLOCKS / 10, reported, forgotten, hits)
         return '%d hits, %d forgotten' % (hits, forgotten)
     return check
 
@@ -41,13 +41,13 @@ def ucm_first(stage):
     """Preloaded in front of us."""
     library = 'libucs.so.0:libucm.so.0:%s/lib/librtcheck.so' % os.environ['RTC_BUILD']
     done = run_plain(stage, [stage.program('events/heap'), 'ucm', str(BLOCKS), '2'], env={'LD_PRELOAD': library})
-    told, forgotten, hits, stale = counts(done)
-    must(stale == 0 and forgotten > BLOCKS / 10 and hits > BLOCKS / 10, told, forgotten, hits, stale)
+    reported, forgotten, hits, stale = counts(done)
+    must(stale == 0 and forgotten > BLOCKS / 10 and hits > BLOCKS / 10, reported, forgotten, hits, stale)
     must(b'rtcheck: in control' in done.err, done.err)
     return '%d hits, %d forgotten' % (hits, forgotten)
 
 
-def told(case):
+def reported(case):
     def check(stage):
         run = Run(stage, [stage.program('events/heap_cxx'), case]).wait()
         must((run.status, run.out) == (0, b'told\n'), run.status, run.out, run.err[-1000:])
@@ -55,8 +55,8 @@ def told(case):
 
 
 if __name__ == '__main__':
-    main([('objects', told('objects')), ('parameters', told('parameters')),
-          ('deaf', deaf), ('rtcheck', heard('rtcheck', 1)), ('rtcheck_4_threads', heard('rtcheck', 4)),
-          ('rtcheck_by_hand', heard('rtcheck', 2, 'hand')),
-          ('ucm', heard('ucm', 1)), ('ucm_4_threads', heard('ucm', 4)), ('ucm_by_hand', heard('ucm', 2, 'hand')),
+    main([('objects', reported('objects')), ('parameters', reported('parameters')),
+          ('deaf', deaf), ('rtcheck', notified('rtcheck', 1)), ('rtcheck_4_threads', notified('rtcheck', 4)),
+          ('rtcheck_by_hand', notified('rtcheck', 2, 'hand')),
+          ('ucm', notified('ucm', 1)), ('ucm_4_threads', notified('ucm', 4)), ('ucm_by_hand', notified('ucm', 2, 'hand')),
           ('ucm_first', ucm_first)])

@@ -13,9 +13,9 @@ def rows(*options):
     def check(stage):
         env = {'LD_PRELOAD': stage.program('events/between.so'), 'JUMPS_EVERY': stage.sample('61', '1')}
         run = Run(stage, [stage.program('events/jumps')], how='hand', env=env, options=options).wait(580)
-        said = run.out.decode().split('\n')[:-1]
-        must(run.status == 0 and said, [s for s in said if s[:2] != 'ok'], run.err.decode()[-1500:])
-        return '%d rows' % len(said)
+        printed = run.out.decode().split('\n')[:-1]
+        must(run.status == 0 and printed, [s for s in printed if s[:2] != 'ok'], run.err.decode()[-1500:])
+        return '%d rows' % len(printed)
     return check
 
 

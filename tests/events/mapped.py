@@ -49,9 +49,9 @@ def children(stage):
     must(run.status == 0 and '4 calls mapped, 3 unmapped; 28.0 KiB by them, 32.0 KiB at most in one process\n' in run.log, run.log)
     must(run.report.data['summary']['mappings']['bytes'] == 7 * 4096, run.report.data['summary'])
     run = Run(stage, [stage.program('events/mapped'), 'children'], how='hand', keep=True).wait()
-    said = events(stage, run.pool_file())
-    must('1 call mapped, 0 unmapped; 28.0 KiB by them, 28.0 KiB at most\n' in said, said)
-    must(said.count('1 call mapped, 1 unmapped; 0 B by them, 32.0 KiB at most with what it inherited\n') == 3, said)
+    printed = events(stage, run.pool_file())
+    must('1 call mapped, 0 unmapped; 28.0 KiB by them, 28.0 KiB at most\n' in printed, printed)
+    must(printed.count('1 call mapped, 1 unmapped; 0 B by them, 32.0 KiB at most with what it inherited\n') == 3, printed)
 
 
 def left(stage):
@@ -61,9 +61,9 @@ def left(stage):
     rounds = int(run.out)
     kept = [m for m in maps(run) if m[0] < m[1]]  # others are pages of calls that were left
     must(kept == [(1, 2), (1, 3), (1, 4), (rounds, 5 * rounds)], kept, rounds)
-    said = run.report.data['summary']['mappings']
-    must(said['made_anew'] > 0 and 'made anew %d times, as handlers' % said['made_anew'] in run.log, said, run.log)
-    must(said['mapped'] > 100, said)
+    printed = run.report.data['summary']['mappings']
+    must(printed['made_anew'] > 0 and 'made anew %d times, as handlers' % printed['made_anew'] in run.log, printed, run.log)
+    must(printed['mapped'] > 100, printed)
     must('in the midst of a change' not in events(stage, run.pool_file()), 'read in the midst of a change')
 
 
@@ -201,11 +201,11 @@ def events(stage, *words):
 def of_killed(stage):
     """SIGKILL leaves the map as it was then."""
     run = Run(stage, [stage.program('events/mapped'), 'killed'], how='hand', options=['leaks=no']).wait()
-    said = events(stage, run.pool_file())
+    printed = events(stage, run.pool_file())
     must(run.status == -9 and '(mapped), killed: 2 calls mapped, 1 unmapped; 12.0 KiB by them, 20.0 KiB at most'
-         in said, run.status, said)
-    must(CALLED.findall(said) == [('12.0 KiB', 'killed')] and 'there at first' in said, said)
-    must(re.search(r' r-xp .*  %s, there at first\n' % re.escape(stage.program('events/mapped')), said), said)
+         in printed, run.status, printed)
+    must(CALLED.findall(printed) == [('12.0 KiB', 'killed')] and 'there at first' in printed, printed)
+    must(re.search(r' r-xp .*  %s, there at first\n' % re.escape(stage.program('events/mapped')), printed), printed)
 
 
 def of_running(how):
@@ -217,23 +217,23 @@ def of_running(how):
             with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
                 pid = [int(c) for c in f.read().split()
                        if b'events/mapped' in open('/proc/%s/cmdline' % c, 'rb').read().split(b'\0')[0]][0]
-        said = events(stage, str(pid))
+        printed = events(stage, str(pid))
         run.process.stdin.write(b'x')
         run.process.stdin.flush()
         run.wait()
-        must(said.startswith('process %d (mapped), running: 2 calls mapped, 0 unmapped' % pid), said)
-        must(CALLED.findall(said) == [('12.0 KiB', 'waits')], said)
+        must(printed.startswith('process %d (mapped), running: 2 calls mapped, 0 unmapped' % pid), printed)
+        must(CALLED.findall(printed) == [('12.0 KiB', 'waits')], printed)
         libc = [os.path.realpath(line.split()[-1]) for line in open('/proc/self/maps') if '/libc.so.6' in line][0]
-        must(re.search(r' r-xp .*  %s, there at first\n' % re.escape(libc), said), 'a library has no path', said)
-        must(re.search(r' rw-p +4096 B  %s, called by waits ' % re.escape(stage.program('events/mapped')), said), said)
+        must(re.search(r' r-xp .*  %s, there at first\n' % re.escape(libc), printed), 'a library has no path', printed)
+        must(re.search(r' rw-p +4096 B  %s, called by waits ' % re.escape(stage.program('events/mapped')), printed), printed)
     return check
 
 
 def of_finished(stage):
     run = Run(stage, [stage.program('events/mapped'), 'goes'], keep=True).wait()
-    said = events(stage, run.pool_file())
-    must(not CALLED.findall(said), said)
-    must(re.search(r'behind our back: [1-9]\d* librar\w+, \d+ stacks? and \d+ more were made; 1 went, 0 changed', said), said)
+    printed = events(stage, run.pool_file())
+    must(not CALLED.findall(printed), printed)
+    must(re.search(r'behind our back: [1-9]\d* librar\w+, \d+ stacks? and \d+ more were made; 1 went, 0 changed', printed), printed)
 
 
 def of_nothing(stage):

@@ -63,7 +63,7 @@ def lacking(stage, preloaded, options='events=calls', **env):
     return done.returncode, [r for r in rows if r[1] != 'covered']
 
 
-def said(stage, preloaded, **env):
+def printed(stage, preloaded, **env):
     """The result of the test of events in a program."""
     done = subprocess.run([stage.program('events/self')], capture_output=True, text=True, timeout=60,
                           env={**clean_environment(), 'RTCHECK_OPTIONS': 'leaks=no:quiet',
@@ -79,16 +79,16 @@ def overridden(stage):
     must(rows == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), rows)
     rows = lacking(stage, preloaded, 'events=all')
     must(rows == (0, []), rows)
-    must(said(stage, preloaded) == ['missing MUNMAP VM_UNMAPPED'], said(stage, preloaded))
+    must(printed(stage, preloaded) == ['missing MUNMAP VM_UNMAPPED'], printed(stage, preloaded))
 
 
-def overridden_behind(stage):
+def overridden_after(stage):
     """A library after the runtime, which changes the program's GOT entries."""
     preloaded = [stage.library, stage.program('events/redirects.so')]
     rows = lacking(stage, preloaded)
     must(rows == (1, [('munmap', 'NOT covered (no MUNMAP, VM_UNMAPPED)')]), rows)
-    must(said(stage, preloaded) == ['missing MUNMAP VM_UNMAPPED'] * 2, said(stage, preloaded))
-    later = said(stage, preloaded, REDIRECTED='later')
+    must(printed(stage, preloaded) == ['missing MUNMAP VM_UNMAPPED'] * 2, printed(stage, preloaded))
+    later = printed(stage, preloaded, REDIRECTED='later')
     must(later == ['covered', 'missing MUNMAP VM_UNMAPPED'], later)
 
 
@@ -103,11 +103,11 @@ BYPASSED = {
 def each_is_called(stage):
     """For each function alone, the test finds that it does not lead to the runtime."""
     preloaded = [stage.program('events/bypasses.so'), stage.library]
-    must(lacking(stage, preloaded) == (0, []) and said(stage, preloaded) == ['covered'], 'functions that go on')
+    must(lacking(stage, preloaded) == (0, []) and printed(stage, preloaded) == ['covered'], 'functions that go on')
     for name, events in BYPASSED.items():
         rows = lacking(stage, preloaded, BYPASSED=name)
         must(rows == (1, [(name, 'NOT covered (no %s)' % events.replace(' ', ', '))]), rows)
-        must(said(stage, preloaded, BYPASSED=name) == ['missing ' + events], name, said(stage, preloaded, BYPASSED=name))
+        must(printed(stage, preloaded, BYPASSED=name) == ['missing ' + events], name, printed(stage, preloaded, BYPASSED=name))
 
 
 def not_there(stage):
@@ -124,5 +124,5 @@ def misused(stage):
 if __name__ == '__main__':
     main([('all_covered', all_covered), ('verbose', verbose), ('everything', everything),
           ('nothing_more', nothing_more), ('overridden', overridden),
-          ('overridden_behind', overridden_behind), ('each_is_called', each_is_called), ('not_there', not_there),
+          ('overridden_after', overridden_after), ('each_is_called', each_is_called), ('not_there', not_there),
           ('misused', misused)])

@@ -81,9 +81,9 @@ def same(argv, how='launcher', **more):
         run = Run(stage, argv, how=how, options=['events=all', 'leaks=no'], **more).wait(50)
         must((run.status, run.out, run.err) == (plain.status, plain.out, plain.err), argv[0], plain.status, plain.out[-300:],
              plain.err[-300:], 'but:', run.status, run.out[-300:], run.err[-300:])
-        told = run.report.data['summary']['dispatched']
-        must(told['calls'] > 0 and not told['unavailable'], told)
-        return '%d calls' % told['calls']
+        reported = run.report.data['summary']['dispatched']
+        must(reported['calls'] > 0 and not reported['unavailable'], reported)
+        return '%d calls' % reported['calls']
     return check
 
 
@@ -93,8 +93,8 @@ def compiled(stage):
     with open(room + '/x.cc', 'w') as f:
         f.write(CXX)
     argv = ['g++', '-O1', '-pthread', '-o', room + '/x', room + '/x.cc']
-    said = same(argv)(stage)
-    return said + ', ' + same([room + '/x'])(stage)
+    printed = same(argv)(stage)
+    return printed + ', ' + same([room + '/x'])(stage)
 
 
 def listens(path):

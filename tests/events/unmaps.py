@@ -28,14 +28,14 @@ RIGHT = ('pieces', 'mapped_unseen', 'several', 'stack_of_one_that_ended', 'besid
          'stack_of_main_that_ended', 'refused', 'around_a_hole', 'map_in_a_block', 'map_over_reserved')
 
 
-def wrong(name, says):
+def wrong(name, expected):
     def check(stage):
         run = Run(stage, [stage.program('events/unmaps'), name], options=['error-exitcode=5']).wait()
         report = run.report
         errors = report.data['errors']
         must(run.status == 0, 'a warning fails nothing:', run.status, run.err, run.log)
-        must([(e['rtc'], e['class'], e['text']) for e in errors] == [('bum', 'warning', says)], errors)
-        must(errors[0]['id'].startswith('bum-') and errors[0]['entry'] == says.split()[0], errors)
+        must([(e['rtc'], e['class'], e['text']) for e in errors] == [('bum', 'warning', expected)], errors)
+        must(errors[0]['id'].startswith('bum-') and errors[0]['entry'] == expected.split()[0], errors)
         must('no problems, 1 warning' in run.log, run.log)
         shown = subprocess.run([stage.rtcheck, 'show', errors[0]['id'], run.pool_file()], capture_output=True, text=True, timeout=60)
         must(shown.returncode == 0 and shown.stdout.startswith('%s  %s of ' % (errors[0]['id'], errors[0]['entry'])), 'what it told of is not there:',
@@ -51,8 +51,8 @@ def right(name):
 
 
 def refused(stage):
-    behind = {'LD_PRELOAD': stage.program('events/munmaps.so')}
-    run = Run(stage, [stage.program('events/unmaps'), 'around_a_hole_refused'], env=behind).wait()
+    second = {'LD_PRELOAD': stage.program('events/munmaps.so')}
+    run = Run(stage, [stage.program('events/unmaps'), 'around_a_hole_refused'], env=second).wait()
     must(run.status == 0 and run.report.data['errors'] == [], run.status, run.report.data['errors'])
 
 

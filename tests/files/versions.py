@@ -20,7 +20,7 @@ sys.path.insert(0, str(SOURCE / "tests/report"))
 import validate_json
 
 
-def said_of(name):
+def printed_of(name):
     shutil.copyfile(FILES / name, name)  # a copy, as the checkout may be another user's
     done = subprocess.run([RTCHECK, "report", "--memuse", "--json=now.json", name],
                           capture_output=True, text=True, timeout=60)
@@ -30,7 +30,7 @@ def said_of(name):
 
 
 def complaints(name):
-    now = said_of(name)
+    now = printed_of(name)
     want = (FILES / name).with_suffix(".want").read_text()
     if now != want:
         return [f"said\n{now}instead of\n{want}"]
@@ -44,14 +44,14 @@ def complaints(name):
 def main():
     if sys.argv[1:2] == ["--bless"]:
         for name in sys.argv[2:]:
-            (FILES / name).with_suffix(".want").write_text(said_of(name + ".pool"))
+            (FILES / name).with_suffix(".want").write_text(printed_of(name + ".pool"))
         return 0
     names = sorted(p.name for p in FILES.glob("*.pool"))
     failed = 0
     for name in names:
-        said = complaints(name)
-        failed += bool(said)
-        print(f"{'FAIL' if said else 'ok  '} {name}", *said)
+        printed = complaints(name)
+        failed += bool(printed)
+        print(f"{'FAIL' if printed else 'ok  '} {name}", *printed)
     return 1 if failed or len(names) < 2 else 0
 
 

@@ -41,7 +41,7 @@ class Run:
         return (self.text + err).decode().splitlines()
 
 
-def told_while_it_runs(stage):
+def reported_while_it_runs(stage):
     run = Run(stage, 2)
     lines = run.read_until(2)
     pid = lines[0].split()[1]
@@ -61,7 +61,7 @@ def the_first_ten(stage):
     must(any('12 double frees' in line for line in run.end()), 'not at the end')
 
 
-def nothing_to_tell(stage):
+def nothing_to_report(stage):
     """A program without errors; and one with errors that is deterministic or suppressed: nothing is printed early."""
     with open('live.supp', 'w') as f:
         f.write('suppress duf in live.c\n')
@@ -76,4 +76,4 @@ def nothing_to_tell(stage):
 
 
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (told_while_it_runs, the_first_ten, nothing_to_tell)])
+    main([(f.__name__, f) for f in (reported_while_it_runs, the_first_ten, nothing_to_report)])

@@ -31,10 +31,10 @@ def script(stage, lines=('first', 'second', 'third')):
 
 
 def measure(stage, path, *args, pairs=2, options=(), **popen):
-    told = path + '.json'
-    done = subprocess.run([stage.rtcheck, 'run', '--measure=%d' % pairs, '--json=' + told, *options, path, *args],
+    reported = path + '.json'
+    done = subprocess.run([stage.rtcheck, 'run', '--measure=%d' % pairs, '--json=' + reported, *options, path, *args],
                           capture_output=True, env=clean_environment(), text=True, timeout=100, **popen)
-    cost = json.load(open(told))['cost'] if os.path.exists(told) else {}
+    cost = json.load(open(reported))['cost'] if os.path.exists(reported) else {}
     log = open(path + '.log').read().split('\n')[:-1] if os.path.exists(path + '.log') else []
     return done, cost.get('measured'), log
 
@@ -45,27 +45,27 @@ def from_file(stage):
     with open(path + '.in') as f:
         f.readline()
         os.lseek(f.fileno(), len('first\n'), os.SEEK_SET)
-        done, told, log = measure(stage, path, '3', '0', stdin=f)
+        done, reported, log = measure(stage, path, '3', '0', stdin=f)
     must(done.returncode == 3 and done.stdout == 'out\n', done)
     must(done.stderr.startswith('err\n') and done.stderr.count('err\n') == 1, done.stderr)
     must(len(log) == 5 and all(line.endswith(' second 1') for line in log), log)
     checked = ['0 second' not in line for line in log]
     must(sum(checked) == 3 and checked[0], log)
     must(sorted(checked[1:3]) == sorted(checked[3:5]) == [False, True] and checked[1:3] != checked[3:5], log)
-    must(told['pairs'] == 2 and abs(told['sure'] - 0.5) < 1e-9, told)
-    must(told['ended_otherwise'] == told['ended_otherwise_without'] == 0, told)
+    must(reported['pairs'] == 2 and abs(reported['sure'] - 0.5) < 1e-9, reported)
+    must(reported['ended_otherwise'] == reported['ended_otherwise_without'] == 0, reported)
     for name in ('wall_ns', 'cpu_ns', 'max_rss_bytes', 'faults'):
-        v = told[name] # of two ratios the median is between them
+        v = reported[name] # of two ratios the median is between them
         must(abs(v['ratio'] - (v['low'] + v['high']) / 2) <= 1e-4 * v['high'], name, v)
     must('MEASURED ' in done.stderr and 'what came of' not in done.stderr, done.stderr)
-    return 'x%.2f' % told['wall_ns']['ratio']
+    return 'x%.2f' % reported['wall_ns']['ratio']
 
 
 def from_pipe(stage):
     path = script(stage)
     with subprocess.Popen(['cat', path + '.in'], stdout=subprocess.PIPE) as cat:
-        done, told, log = measure(stage, path, '0', '0', pairs=1, stdin=cat.stdout)
-    must(done.returncode == 0 and told['pairs'] == 1, done)
+        done, reported, log = measure(stage, path, '0', '0', pairs=1, stdin=cat.stdout)
+    must(done.returncode == 0 and reported['pairs'] == 1, done)
     must(len(log) == 3 and all(line.endswith(' first 2') for line in log), log)
     must('1 pair of runs with the runtime and without, of which nothing is sure\n' in done.stderr, done.stderr)
     must('[' not in done.stderr.split('MEASURED')[1], 'one ratio has no bounds', done.stderr)
@@ -80,14 +80,14 @@ def left_where_it_was(stage):
     with open(path + '.in', 'w') as f:
         f.write('abcdefgh')
     with open(path + '.in') as f:
-        done, told, log = measure(stage, path, pairs=1, stdin=f)
+        done, reported, log = measure(stage, path, pairs=1, stdin=f)
         must(done.returncode == 0 and len(log) == 3 and os.lseek(f.fileno(), 0, os.SEEK_CUR) == 1, done, log)
 
 
 def from_terminal(stage):
     path = script(stage)
     master, slave = os.openpty()
-    done, told, log = measure(stage, path, '0', '0', stdin=slave)
+    done, reported, log = measure(stage, path, '0', '0', stdin=slave)
     os.close(master)
     os.close(slave)
     must(done.returncode == 125 and 'stdin is a terminal' in done.stderr and not log, done, log)
@@ -96,24 +96,24 @@ def from_terminal(stage):
 def otherwise(stage):
     """The third run, which is one of the first pair, ends with 9: counted, and it changes nothing."""
     path = script(stage)
-    done, told, log = measure(stage, path, '4', '3', pairs=3, stdin=subprocess.DEVNULL)
+    done, reported, log = measure(stage, path, '4', '3', pairs=3, stdin=subprocess.DEVNULL)
     must(done.returncode == 4 and len(log) == 7, done, log)
-    must(told['ended_otherwise'] + told['ended_otherwise_without'] == 1, told)
+    must(reported['ended_otherwise'] + reported['ended_otherwise_without'] == 1, reported)
     must('ended otherwise' in done.stderr, done.stderr)
 
 
 def bounds(stage):
     """By order statistics alone: of 6 pairs all of them are needed for 95 %, of 12 all but two at each end."""
     path = script(stage)
-    done, told, log = measure(stage, path, '0', '0', pairs=6, stdin=subprocess.DEVNULL)
-    must(abs(told['sure'] - (1 - 2 / 2 ** 6)) < 1e-6, told)
+    done, reported, log = measure(stage, path, '0', '0', pairs=6, stdin=subprocess.DEVNULL)
+    must(abs(reported['sure'] - (1 - 2 / 2 ** 6)) < 1e-6, reported)
     for name in ('wall_ns', 'cpu_ns', 'max_rss_bytes', 'faults'):
-        v = told[name]
+        v = reported[name]
         must(v['low'] <= v['ratio'] <= v['high'] and v['least_with'] <= v['with'] and v['least_without'] <= v['without'],
              name, v)
-    done, told, log = measure(stage, script(stage), '0', '0', pairs=12, stdin=subprocess.DEVNULL)
-    must(abs(told['sure'] - (1 - 2 * (1 + 12 + 66) / 2 ** 12)) < 1e-6, told)
-    must(told['max_rss_bytes']['ratio'] > 1 and told['max_rss_bytes']['low'] > 0.5, told)
+    done, reported, log = measure(stage, script(stage), '0', '0', pairs=12, stdin=subprocess.DEVNULL)
+    must(abs(reported['sure'] - (1 - 2 * (1 + 12 + 66) / 2 ** 12)) < 1e-6, reported)
+    must(reported['max_rss_bytes']['ratio'] > 1 and reported['max_rss_bytes']['low'] > 0.5, reported)
 
 
 MANY = """
@@ -130,7 +130,7 @@ with open(sys.argv[1] + '.log', 'a') as log:
 def many_processes(stage):
     """Ended processes are also removed from the file of a measured run: none waits long for its removal."""
     path = stage.room() + '/many'
-    done, told, log = measure(stage, sys.executable, '-SEc', MANY, path, pairs=1, stdin=subprocess.DEVNULL)
+    done, reported, log = measure(stage, sys.executable, '-SEc', MANY, path, pairs=1, stdin=subprocess.DEVNULL)
     waits = [int(line) for line in open(path + '.log')]
     must(done.returncode == 0 and len(waits) == 3, done, waits)
     must(max(waits) < 80 * 15, 'times that 80 children waited, in each of the runs:', waits)
@@ -181,16 +181,16 @@ def kept(stage):
     state = stage.room()
     subprocess.run([stage.rtcheck, 'run', '--measure=1', '--keep', path, '0', '0'], stdin=subprocess.DEVNULL,
                    capture_output=True, env={**clean_environment(), 'XDG_STATE_HOME': state}, timeout=100)
-    told = subprocess.run([stage.rtcheck, 'report', state + '/rtcheck/last.pool'], env=clean_environment(),
+    reported = subprocess.run([stage.rtcheck, 'report', state + '/rtcheck/last.pool'], env=clean_environment(),
                           capture_output=True, text=True, timeout=100)
-    must(told.returncode == 0 and '\nrtcheck: in control; ' in told.stdout, told.stdout)
+    must(reported.returncode == 0 and '\nrtcheck: in control; ' in reported.stdout, reported.stdout)
 
 
 def asked_for(stage):
     """A quiet run without problems prints the results of --measure and --counters, and nothing else; deterministic,
     nothing."""
     path = script(stage)
-    done, told, log = measure(stage, path, '0', '0', options=['-q', '--counters=dummy'], stdin=subprocess.DEVNULL)
+    done, reported, log = measure(stage, path, '0', '0', options=['-q', '--counters=dummy'], stdin=subprocess.DEVNULL)
     lines = done.stderr.splitlines()
     must(lines[0] == 'err' and lines[1].startswith('MEASURED  ') and lines[6].startswith('COUNTERS  ') and len(lines) == 7, done.stderr)
     done = measure(stage, path, '0', '0', options=['-q', '--counters=dummy', '--deterministic'], stdin=subprocess.DEVNULL)[0]
@@ -205,8 +205,8 @@ def asked_wrongly(stage):
         done = subprocess.run([stage.rtcheck, 'run', '--measure=' + word, 'true'], stdin=subprocess.DEVNULL, capture_output=True,
                               env=clean_environment(), text=True, timeout=50)
         must(done.returncode == 125 and done.stderr == "rtcheck: option measure: '%s' is not a number from 0 to 255\n" % word, done)
-    told = subprocess.run([stage.rtcheck, '--help'], capture_output=True, env=clean_environment(), text=True, timeout=50).stdout
-    must('  --measure=N  ' in told and '  --counters=EVENT,...' in told, told)
+    reported = subprocess.run([stage.rtcheck, '--help'], capture_output=True, env=clean_environment(), text=True, timeout=50).stdout
+    must('  --measure=N  ' in reported and '  --counters=EVENT,...' in reported, reported)
 
 
 def unchecked(stage):
@@ -219,17 +219,17 @@ def unchecked(stage):
 def not_at_all(stage):
     """Without the option nothing runs twice; a program that is killed is not run again."""
     path = script(stage)
-    done, told, log = measure(stage, path, '0', '0', pairs=0, stdin=subprocess.DEVNULL)
-    must(told is None and len(log) == 1, told, log)
+    done, reported, log = measure(stage, path, '0', '0', pairs=0, stdin=subprocess.DEVNULL)
+    must(reported is None and len(log) == 1, reported, log)
     path = stage.room() + '/killed'
     with open(path, 'w') as f:
         f.write('#!/bin/sh\necho x >>"$0.log"\nkill -9 $$\n')
     os.chmod(path, 0o755)
-    done, told, log = measure(stage, path, stdin=subprocess.DEVNULL)
-    must(done.returncode == -9 and told is None and len(log) == 1, done, log)
+    done, reported, log = measure(stage, path, stdin=subprocess.DEVNULL)
+    must(done.returncode == -9 and reported is None and len(log) == 1, done, log)
     must('not measured: the program was killed' in done.stderr, done.stderr)
-    done, told, log = measure(stage, script(stage), '127', '0', stdin=subprocess.DEVNULL)
-    must(done.returncode == 127 and told is None and len(log) == 1, done, log)
+    done, reported, log = measure(stage, script(stage), '127', '0', stdin=subprocess.DEVNULL)
+    must(done.returncode == 127 and reported is None and len(log) == 1, done, log)
     must('not measured: it ended with 127, as what does not start\n' in done.stderr, done.stderr)
 
 

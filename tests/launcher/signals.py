@@ -262,8 +262,8 @@ class Job:
 
     def __init__(self, stage, leader=False, options=()):
         argv = [stage.rtcheck, '--log-file=/dev/null', stage.program('launcher/counter'), *options]
-        self.told, tell = os.pipe()
-        said, say = os.pipe()
+        self.commands, send = os.pipe()
+        printed, output = os.pipe()
         command, self.command = os.pipe()
         self.shell, self.terminal = pty.fork()
         if self.shell == 0:
@@ -271,21 +271,21 @@ class Job:
                 settings = termios.tcgetattr(0)
                 settings[3] &= ~termios.ECHO
                 termios.tcsetattr(0, termios.TCSANOW, settings)
-                os.dup2(say, 1)
+                os.dup2(output, 1)
                 if leader:
                     os.execve(argv[0], argv, clean_environment())
-                self.be_shell(argv, tell, command)
+                self.be_shell(argv, send, command)
             finally:
                 os._exit(99)
-        for fd in (tell, say, command):
+        for fd in (send, output, command):
             os.close(fd)
-        self.lines = Lines(said)
-        self.fates = Lines(self.told)
+        self.lines = Lines(printed)
+        self.fates = Lines(self.commands)
         ready = self.lines.next()
         self.program, self.launcher = (int(w) for w in ready.split()[1:])
 
     @staticmethod
-    def be_shell(argv, tell, command):
+    def be_shell(argv, send, command):
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         pid = os.fork()
         if pid == 0:
@@ -296,22 +296,22 @@ class Job:
         while True:
             _, status = os.waitpid(pid, os.WUNTRACED | os.WCONTINUED)
             if os.WIFSTOPPED(status):
-                os.write(tell, b'stopped %d\n' % os.WSTOPSIG(status))
+                os.write(send, b'stopped %d\n' % os.WSTOPSIG(status))
                 if os.read(command, 1) == b'f':
                     os.killpg(pid, signal.SIGCONT)
             elif os.WIFCONTINUED(status):
-                os.write(tell, b'continued\n')
+                os.write(send, b'continued\n')
             elif os.WIFSIGNALED(status):
-                os.write(tell, b'killed %d\n' % os.WTERMSIG(status))
+                os.write(send, b'killed %d\n' % os.WTERMSIG(status))
                 os._exit(0)
             else:
-                os.write(tell, b'exit %d\n' % os.WEXITSTATUS(status))
+                os.write(send, b'exit %d\n' % os.WEXITSTATUS(status))
                 os._exit(0)
 
     def type(self, text):
         os.write(self.terminal, text)
 
-    def tell_shell(self, what):
+    def send_shell(self, what):
         os.write(self.command, what)
 
     def end(self):
@@ -322,7 +322,7 @@ class Job:
     def close(self):
         self.fates.to_end()
         os.waitpid(self.shell, 0)
-        for fd in (self.terminal, self.told, self.command, self.lines.fd):
+        for fd in (self.terminal, self.commands, self.command, self.lines.fd):
             os.close(fd)
 
 
@@ -359,7 +359,7 @@ def stop_and_go_on(stage):
         job.type(b'\x1a')
         job.fates.until('stopped %d' % signal.SIGTSTP)
         must(state_of(job.program) == 'T', 'the program runs on, state', state_of(job.program))
-        job.tell_shell(b'f')
+        job.send_shell(b'f')
         job.lines.until('CONT')
         job.fates.until('continued')
         os.kill(job.launcher, signal.SIGWINCH)
@@ -376,7 +376,7 @@ def stop_program_alone(stage):
         os.kill(job.program, signal.SIGSTOP)
         job.fates.until('stopped %d' % signal.SIGSTOP)
         os.kill(whom, signal.SIGCONT)
-        job.tell_shell(b'-')
+        job.send_shell(b'-')
         job.fates.until('continued')
         job.lines.until('CONT')
     os.kill(job.launcher, signal.SIGWINCH)
@@ -391,7 +391,7 @@ def end_while_stopped(stage):
     os.kill(job.program, signal.SIGSTOP)
     job.fates.until('stopped %d' % signal.SIGSTOP)
     os.kill(job.program, signal.SIGKILL)
-    job.tell_shell(b'-')
+    job.send_shell(b'-')
     job.fates.until('killed %d' % signal.SIGKILL)
     os.waitpid(job.shell, 0)
 

@@ -84,11 +84,11 @@ def cost_of_killed(stage):
     got = run(stage, '--json', path, '/usr/bin/python3', '-c', KILLS_ITSELF)
     expect(got, -signal.SIGKILL, 'in control')
     with open(path) as f:
-        told = json.load(f)['cost']['counters']
-    for name, said in zip(('task_clock_ns', 'minor_faults', 'max_rss_bytes'), map(int, got[1].split())):
-        value = told[name]['value']
-        must(told[name]['source'] == 'rusage at death' and said <= value < said * 1.3 + 50e6 * (name == 'task_clock_ns'),
-             name, told[name], 'program said', said)
+        reported = json.load(f)['cost']['counters']
+    for name, printed in zip(('task_clock_ns', 'minor_faults', 'max_rss_bytes'), map(int, got[1].split())):
+        value = reported[name]['value']
+        must(reported[name]['source'] == 'rusage at death' and printed <= value < printed * 1.3 + 50e6 * (name == 'task_clock_ns'),
+             name, reported[name], 'program said', printed)
     must(re.search(r'^COST +task clock [\d.]+ ms \(rusage at death\)\n +page faults \d+ .*, max rss [\d.]+ MiB '
                    r'\(rusage at death\)$', got[2], re.M), got[2])
     got = run(stage, '--json', path, 'sh', '-c', '/bin/true; kill -9 $$')
@@ -458,7 +458,7 @@ def full_pipe(stage):
          'last line', text[-300:])
 
 
-def nobody_listens(stage):
+def no_reader(stage):
     """A closed pipe behind stderr changes nothing."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -479,4 +479,4 @@ if __name__ == '__main__':
         own_status, own_signal, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
         other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, damaged, missing_library,
         as_root,
-        log_file, quiet, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, nobody_listens, by_verb)])
+        log_file, quiet, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, no_reader, by_verb)])

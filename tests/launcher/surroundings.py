@@ -28,10 +28,10 @@ def look(stage, before, prepare=None, env=None, wrap=()):
 
 def same(stage, what='', options=(), **how):
     plain = look(stage, [], **how)
-    ours = look(stage, [stage.rtcheck, '-q', *options], **how)
+    own = look(stage, [stage.rtcheck, '-q', *options], **how)
     must(len(plain) > 80, 'too little was seen:', plain)
-    must(sorted(ours) == sorted(plain), what, 'only with us:', sorted(set(ours) - set(plain)),
-         'only without:', sorted(set(plain) - set(ours)))
+    must(sorted(own) == sorted(plain), what, 'only with us:', sorted(set(own) - set(plain)),
+         'only without:', sorted(set(plain) - set(own)))
 
 
 def as_usual(stage):
@@ -88,26 +88,26 @@ def is_checked(stage, script, env=None, hint='', **popen):
     """Run `script` to status 7; return the printed lines, the last one is the verdict."""
     run = subprocess.run([stage.rtcheck, 'sh', '-c', script + 'exit 7'], capture_output=True,
                          env={**clean_environment(), **(env or {})}, timeout=60, **popen)
-    said = run.stderr.decode()
-    must(run.returncode == 7, hint, 'status', run.returncode, said)
-    must(said.splitlines()[-1].startswith('rtcheck: in control'), hint, 'says', said)
-    return said
+    printed = run.stderr.decode()
+    must(run.returncode == 7, hint, 'status', run.returncode, printed)
+    must(printed.splitlines()[-1].startswith('rtcheck: in control'), hint, 'says', printed)
+    return printed
 
 
 def without(stage):
     """Missing features of the machine are replaced, and reported."""
     room = stage.room()
     place = {'XDG_RUNTIME_DIR': room}
-    said = is_checked(stage, '', {**place, 'RTCHECK_TEST_WITHOUT': 'memfd'}, 'memfd')
-    must('no memfd' in said, said)
+    printed = is_checked(stage, '', {**place, 'RTCHECK_TEST_WITHOUT': 'memfd'}, 'memfd')
+    must('no memfd' in printed, printed)
     # Without /proc, so that the file has a name by which later programs find it.
-    said = is_checked(stage, '/bin/true; ls ' + room + ' >&2; ',
+    printed = is_checked(stage, '/bin/true; ls ' + room + ' >&2; ',
                       {**place, 'RTCHECK_TEST_WITHOUT': 'proc'}, 'proc')
-    must('no /proc' in said and 'rtcheck.launcher.' in said, said)
+    must('no /proc' in printed and 'rtcheck.launcher.' in printed, printed)
     must(os.listdir(room) == [], 'left behind:', os.listdir(room))
-    said = is_checked(stage, '', {'RTCHECK_TEST_WITHOUT': 'keeper'}, 'keeper')
-    must('no second process' in said, said)
-    said = is_checked(stage, '', {'XDG_RUNTIME_DIR': '/nonexistent', 'TMPDIR': room,
+    printed = is_checked(stage, '', {'RTCHECK_TEST_WITHOUT': 'keeper'}, 'keeper')
+    must('no second process' in printed, printed)
+    printed = is_checked(stage, '', {'XDG_RUNTIME_DIR': '/nonexistent', 'TMPDIR': room,
                                   'RTCHECK_POOL_DIR': 'relative',
                                   'RTCHECK_TEST_WITHOUT': 'memfd'}, 'directories')
     nothing = {'XDG_RUNTIME_DIR': '', 'TMPDIR': '', 'HOME': '', 'XDG_STATE_HOME': '', 'PATH': '/bin'}

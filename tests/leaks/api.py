@@ -51,9 +51,9 @@ def judge(name, folder):
     for way, done in ways.items():
         if done.returncode or answers(done) != case.answers:
             yield "%s: answers %s, status %d: %s" % (way, answers(done), done.returncode, done.stderr)
-        told = lost(out + "." + way)
-        if told != sorted(case.lost):
-            yield "%s: told of %s, not of %s" % (way, told, sorted(case.lost))
+        reported = lost(out + "." + way)
+        if reported != sorted(case.lost):
+            yield "%s: told of %s, not of %s" % (way, reported, sorted(case.lost))
 
 
 def complaints(folder):

@@ -84,19 +84,19 @@ def judge(name, twin, options, folder):
         yield "took %.1f s" % took
     # A block that may be in a register of a thread that was not stopped is not certainly lost.
     kind = ("air", "unsure") if unheard else ("mel", "definite")
-    told = sorted(l["first"]["size"] for l in report["leaks"] if (l["rtc"], l["class"]) == kind and name != "deaths")
-    if told != sorted(lost):
-        yield "lost: %s, told of: %s" % (lost, told)
+    reported = sorted(l["first"]["size"] for l in report["leaks"] if (l["rtc"], l["class"]) == kind and name != "deaths")
+    if reported != sorted(lost):
+        yield "lost: %s, told of: %s" % (lost, reported)
     states = {p["leak_check"] for p in report["processes"]}
     if states != {"no_proc" if name == "no_descriptors" else "found"}:
         yield "leak checks: %s" % states
     end = report["processes"][0]["exit"]["how"]
     if (result[0] < 0) != (end == "killed"):
         yield "%d, and the end is: %s" % (result[0], end)
-    heard = sum(p["threads_unheard"] for p in report["processes"])
+    counted = sum(p["threads_unheard"] for p in report["processes"])
     why = "threads_deaf" if name == "deaf" else "threads_waiting"
-    if heard != unheard or sum(p[why] for p in report["processes"]) != unheard:
-        yield "%d threads unheard, not %d" % (heard, unheard)
+    if counted != unheard or sum(p[why] for p in report["processes"]) != unheard:
+        yield "%d threads unheard, not %d" % (counted, unheard)
     if name == "deaths" and sum(l["blocks"] for l in report["leaks"] if l["rtc"] == "mel") != 9:
         yield "not each child's leak: %s" % report["leaks"]
 

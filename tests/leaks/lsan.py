@@ -14,7 +14,7 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/leaks/lsan"
 CXX = BUILD + "/tests/leaks/lsan_cxx"
 
-Case = collections.namedtuple("Case", "what options env status said lost note")
+Case = collections.namedtuple("Case", "what options env status printed lost note")
 AFTER = ["after", "again", "exit"]
 CASES = [
     Case("leak", "", {}, 23, [], [3001], None),
@@ -47,9 +47,9 @@ def judge(case, folder):
         else:
             done = run([PROGRAM, *case.what.split()], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
                        RTCHECK_OPTIONS=":".join(["json='%s'" % out] + [case.options] * bool(case.options)), **case.env)
-        said = done.stdout.splitlines()
-        if done.returncode != case.status or said != case.said:
-            yield "%s: status %d, not %d; said %s\n%s" % (way, done.returncode, case.status, said, done.stderr)
+        printed = done.stdout.splitlines()
+        if done.returncode != case.status or printed != case.printed:
+            yield "%s: status %d, not %d; said %s\n%s" % (way, done.returncode, case.status, printed, done.stderr)
         with open(out) as f:
             report = json.load(f)
         lost = sorted(l["first"]["size"] for l in report["leaks"] if l["rtc"] == "mel")
@@ -78,7 +78,7 @@ def load(path):
         return json.load(f)
 
 
-def told(path):
+def reported(path):
     """Sizes of the leaks that are reported, and of the suppressed ones, with the rule."""
     report = load(path)
     rules = report["suppressions"]
@@ -106,7 +106,7 @@ SUPPRESSIONS = [
 
 
 def judge_suppressions(folder):
-    for text, rules, want, hidden, said in SUPPRESSIONS:
+    for text, rules, want, hidden, printed in SUPPRESSIONS:
         options = []
         if rules:
             with open(os.path.join(folder, "x.supp"), "w") as f:
@@ -115,8 +115,8 @@ def judge_suppressions(folder):
         out = os.path.join(folder, "own.json")
         done = run([BUILD + "/bin/rtcheck", *options, "--json", out, PROGRAM, "leak"], folder,
                    LSAN_TEST_OPTIONS="exitcode=0", LSAN_TEST_SUPPRESSIONS=text)
-        got = told(out)
-        if got != (want, hidden) or ("do not hold" in done.stderr) != (said is not None) or (said or "") not in done.stderr:
+        got = reported(out)
+        if got != (want, hidden) or ("do not hold" in done.stderr) != (printed is not None) or (printed or "") not in done.stderr:
             yield "suppressions %.40r: told of %s, not of %s: %s" % (text, *got, done.stderr)
 
 
@@ -143,8 +143,8 @@ def judge_ends(folder):
             else:
                 done = run([PROGRAM, "leak"], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
                            RTCHECK_OPTIONS="suppressions='%s'" % rules_file, **own)
-            said = done.stdout.splitlines()
-            if done.returncode != status or said != (AFTER if status == 3 else []) or "leak check" in done.stderr:
+            printed = done.stdout.splitlines()
+            if done.returncode != status or printed != (AFTER if status == 3 else []) or "leak check" in done.stderr:
                 yield "suppressed by %s, %s, %s: %s" % (text, rules, way, done)
 
 
@@ -153,7 +153,7 @@ def judge_programs(folder):
     out = os.path.join(folder, "own.json")
     done = run([BUILD + "/bin/rtcheck", "--all", "--json", out, "sh", "-c", "%s; %s midway" %
                 (CXX, PROGRAM)], folder)
-    got = told(out)
+    got = reported(out)
     if got[0] != [3001, 4002, 4004] or set(got[1]) != {4001, 4003} or set(got[1].values()) != {WHERE + "lsan_cxx:2"}:
         yield "several programs: told of %s, not of %s: %s" % (*got, done.stderr)
     check = done.stderr.split("rtcheck: leak check 1 of lsan_cxx")
@@ -169,7 +169,7 @@ def judge_programs(folder):
     if "rtcheck: leak check 1 of lsan_cxx" not in done.stderr or "on_purpose" in done.stderr.split("rtcheck: ")[1]:
         yield "a child in mid-run: %s" % done.stderr
     done = run([CXX], folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="json='%s'" % out)
-    got = told(out)
+    got = reported(out)
     if got[0] != [4002, 4004] or set(got[1]) != {4001, 4003}:
         yield "by hand: told of %s, not of %s: %s" % (*got, done.stderr)
 

@@ -99,9 +99,9 @@ def judge(name, words, folder):
             "by hand": run(words, folder, LD_PRELOAD=BUILD + "/lib/librtcheck.so",
                            RTCHECK_OPTIONS="quiet:json='%s.by hand'" % out)}
     for way, done in ways.items():
-        said = list(lines_of(done.stdout))
-        if done.returncode or said != case.lines:
-            yield "%s: status %d, said\n%s\ninstead of\n%s\n%s" % (way, done.returncode, said, case.lines, done.stdout)
+        printed = list(lines_of(done.stdout))
+        if done.returncode or printed != case.lines:
+            yield "%s: status %d, said\n%s\ninstead of\n%s\n%s" % (way, done.returncode, printed, case.lines, done.stdout)
         elif ending(out + "." + way) != case.ending:
             yield "%s: at the end %s, not %s" % (way, ending(out + "." + way), case.ending)
 

@@ -88,9 +88,9 @@ def twins(folder, start):
             what = "%s, %s%s" % (name, twin, ", by hand" if start is by_hand else "")
             if result != plain:
                 yield "%s: %s; without a checker: %s" % (what, result, plain)
-            told = sizes(report, ("air", "unsure")), sizes(report, ("mel", "definite"))
-            if told != ([4711] if twin == "lost" else [], certain):
-                yield "%s: told of: %s" % (what, told)
+            reported = sizes(report, ("air", "unsure")), sizes(report, ("mel", "definite"))
+            if reported != ([4711] if twin == "lost" else [], certain):
+                yield "%s: told of: %s" % (what, reported)
             if [p["leak_check"] for p in report["processes"]] != ["found"] * len(report["processes"]):
                 yield "%s: %s" % (what, [p["leak_check"] for p in report["processes"]])
             if sum(p["witnessed"] for p in report["processes"]) != 1 or "post-mortem scanner" not in text:
@@ -125,7 +125,7 @@ def closed(folder):
         p.stdin.close()
 
 
-def said(folder):
+def printed(folder):
     for words, options, what in (
             (("killed", "lost"), (), "killed before they could be looked for; --witness keeps a witness"),
             (("both", "lost"), ("--witness",), "killed, and its witness, too")):
@@ -144,7 +144,7 @@ def buried(folder):
 
 
 def complaints(folder):
-    for part in (lambda f: twins(f, checked), lambda f: twins(f, by_hand), hammered, seen, closed, said, buried):
+    for part in (lambda f: twins(f, checked), lambda f: twins(f, by_hand), hammered, seen, closed, printed, buried):
         yield from part(folder)
 
 

@@ -45,13 +45,13 @@ def load(path):
         return json.load(f)
 
 
-def is_ours(size):
+def is_of_arena(size):
     return size == 0 or 2000 <= size < 3000
 
 
-def told(report):
+def reported(report):
     leaks = {code: sorted(l["first"]["size"] for l in report["leaks"]
-                          if l["rtc"] == code and is_ours(l["first"]["size"]))
+                          if l["rtc"] == code and is_of_arena(l["first"]["size"]))
              for code in ("mel", "aib", "biu")}
     return leaks["mel"], leaks["aib"], leaks["biu"], sorted(e["rtc"] + " " + e["entry"] for e in report["errors"])
 
@@ -77,8 +77,8 @@ def judge(name, case, arena, words, folder):
     for way, done in ways.items():
         if done.returncode or answers(done) != want:
             yield "%s: answers %s, status %d: %s" % (way, answers(done), done.returncode, done.stderr)
-        if told(report[way]) != (case.mel, case.aib, case.biu, case.errors):
-            yield "%s: told of %s" % (way, told(report[way]))
+        if reported(report[way]) != (case.mel, case.aib, case.biu, case.errors):
+            yield "%s: told of %s" % (way, reported(report[way]))
         if any("check.h" in p for p in places(report[way])):
             yield "%s: something is in check.h" % way
         if name == "ended" and any(r["bytes"] and r["bytes"] % 2501 == 0 for r in report[way]["records"]):
@@ -111,7 +111,7 @@ def complaints(folder):
         for what in judge(name, case, arena, words, folder):
             yield "%s %s: %s" % (name, arena, what)
     for arena, way, found, want in judge_killed(folder):
-        if sorted(r["bytes"] for r in found if is_ours(r["bytes"])) != want:
+        if sorted(r["bytes"] for r in found if is_of_arena(r["bytes"])) != want:
             yield "killed %s, %s: %s" % (arena, way, found)
 
 

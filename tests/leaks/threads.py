@@ -44,17 +44,17 @@ def run(name, twin, way):
 
 def judge(name, twin, way):
     leaks, wrong = run(name, twin, way)
-    told = [(l["class"], l["blocks"], l["bytes"]) for l in leaks]
-    if told != ([("definite", 1, BYTES)] if twin == "leak" else []):
+    reported = [(l["class"], l["blocks"], l["bytes"]) for l in leaks]
+    if reported != ([("definite", 1, BYTES)] if twin == "leak" else []):
         wrong.append("; ".join(f"{l['class']} {l['blocks']} blocks, {l['bytes']} bytes: "
                                f"{l['witness']['where']}" for l in leaks) or "nothing is lost")
     return [f"{name}, {twin}, {way}: {w}" for w in wrong]
 
 
 def cells(names, full):
-    turn = itertools.cycle(WAYS)
+    ways = itertools.cycle(WAYS)
     for name, twin in itertools.product(names, TWINS):
-        for way in WAYS * ROUNDS if full else [next(turn)]:
+        for way in WAYS * ROUNDS if full else [next(ways)]:
             yield name, twin, way
 
 

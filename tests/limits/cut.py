@@ -54,9 +54,9 @@ def kept_copy(stage):
     must(size < 64 << 20, 'apparent size of', pool, size)
     with open(pool, 'rb') as kept, open(copy, 'wb') as to:
         to.write(kept.read()) # without holes
-    said = [subprocess.run([stage.rtcheck, 'report', '--deterministic', path], capture_output=True,
+    printed = [subprocess.run([stage.rtcheck, 'report', '--deterministic', path], capture_output=True,
                            env=clean_environment()).stdout for path in (pool, copy)]
-    must(b'3 problems' in said[0] and said[0] == said[1], said)
+    must(b'3 problems' in printed[0] and printed[0] == printed[1], printed)
     os.truncate(copy, size - 4096)
     cut = subprocess.run([stage.rtcheck, 'report', copy], capture_output=True, env=clean_environment())
     must(cut.returncode == 125 and b'is damaged: file is cut' in cut.stderr, cut)

@@ -81,7 +81,7 @@ UNCHECKED = ['allow-unchecked']
 
 def address_space(stage):
     """ulimit -v: a program that runs plainly with twice the memory runs with the runtime."""
-    said = []
+    printed = []
     for limit in stage.sample((64, 128, 512, 2048),
                               (64, 80, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)):
         need = need_at(stage, limit)
@@ -96,8 +96,8 @@ def address_space(stage):
                 checked(run.wait(), plain, 1000)
             except Failure as e:
                 raise Failure('%d MiB of %d, limit %s: %s' % (need, limit, where, e))
-        said.append('%d of %d' % (need, limit))
-    return 'MiB: ' + ', '.join(said)
+        printed.append('%d of %d' % (need, limit))
+    return 'MiB: ' + ', '.join(printed)
 
 
 def address_space_python(stage):
@@ -435,8 +435,8 @@ def core_dump(core_of, most_blocks):
                      gdb.stderr[-300:])
             os.unlink(core)
         for how in ('launcher', 'hand'):
-            for ours, plain, most in zip(sizes[how], sizes['plain'], (1.5, most_blocks)):
-                must(ours <= plain * most, how, 'core of', sizes[how], 'instead of', sizes['plain'])
+            for of_rtcheck, plain, most in zip(sizes[how], sizes['plain'], (1.5, most_blocks)):
+                must(of_rtcheck <= plain * most, how, 'core of', sizes[how], 'instead of', sizes['plain'])
         return ', '.join('%s %.1f MiB' % (how, size[1] / MIB) for how, size in sizes.items())
     return check
 
@@ -466,7 +466,7 @@ def fail_each_call(stage, how, argv, at_least):
         shape = shape_of(run)
         quiet = quiet + 1 if shape == good else 0
         lost += shape != good
-        must(shape == good or said_so(run), 'call', n, 'failed, and nothing was said:', shape,
+        must(shape == good or printed_reason(run), 'call', n, 'failed, and nothing was said:', shape,
              'instead of', good, run.log, run.err)
         run.forget()
         if quiet * every >= 15 and n >= at_least:
@@ -487,7 +487,7 @@ def missing_features(stage):
         run = Run(stage, argv, env={'RTCHECK_TEST_WITHOUT': feature}).wait()
         is_checked = unharmed(run, plain, feature)
         must(is_checked == (feature != 'run_file'), feature, 'checked:', is_checked, run.log)
-        must(said_so(run), feature, 'nothing was said:', run.log, run.err)
+        must(printed_reason(run), feature, 'nothing was said:', run.log, run.err)
 
 
 def late_losses(stage):
@@ -511,7 +511,7 @@ def shape_of(run):
     return report.in_control, report.image_count, report.allocs
 
 
-def said_so(run):
+def printed_reason(run):
     words = run.log + run.err.decode(errors='replace')
     return re.search('not in control|lost|without|missing|not recorded|cannot|did not|no reporter|'
                      'no memfd|no /proc', words)

@@ -170,8 +170,8 @@ def leaks_not_known(stage):
         run = Run(stage, argv, how=how, options=options, files=False).wait()
         text = run.err.decode(errors='replace')
         must(run.status == status, how, options, 'status', run.status, text[-500:])
-        said = 'rtcheck: incomplete: 1 process not checked for leaks; ' in text
-        must(said == (options != ('leaks=no',) and how == 'launcher'), how, options, text[-500:])
+        printed = 'rtcheck: incomplete: 1 process not checked for leaks; ' in text
+        must(printed == (options != ('leaks=no',) and how == 'launcher'), how, options, text[-500:])
         must('no leaks' not in text, text[-500:])
 
 

@@ -20,7 +20,7 @@ from collections import Counter
 
 FRAMES = 6
 OUTSIDE = {"__libc_start_call_main", "__libc_start_main", "call_init", "start_thread"}
-OURS, THEIRS = {"definite", "indirect"}, {"Leak_DefinitelyLost", "Leak_IndirectlyLost"}
+OWN, OTHER = {"definite", "indirect"}, {"Leak_DefinitelyLost", "Leak_IndirectlyLost"}
 
 # Memcheck checks at the same moment as rtcheck: libc's memory is not freed first, and nothing is suppressed.
 OPTIONS = ["-q", "--leak-check=full", "--show-leak-kinds=all", "--leak-resolution=high",
@@ -66,13 +66,13 @@ def stack_name(frames):
     while frames and is_allocator(frames[0]):
         del frames[0]
     ends = [i for i, f in enumerate(frames) if f.partition(":")[2] in OUTSIDE]
-    said = []
+    printed = []
     for frame in frames[:min(ends + [FRAMES])]:
-        if said and said[-1][0] == frame:
-            said[-1][1] += 1
+        if printed and printed[-1][0] == frame:
+            printed[-1][1] += 1
         else:
-            said.append([frame, 1])
-    return " ".join(f if n == 1 else f"{f}*{n}" for f, n in said) or "?"
+            printed.append([frame, 1])
+    return " ".join(f if n == 1 else f"{f}*{n}" for f, n in printed) or "?"
 
 
 # ---- lost bytes by stack --------------------------------------------------------------------
@@ -85,7 +85,7 @@ def lost_by_us(report):
     stacks = {s["id"]: stack_name(frames[f] for f in s["frames"]) for s in report["stacks"]}
     lost = Counter()
     for leak in report["leaks"]:
-        if leak["class"] in OURS:
+        if leak["class"] in OWN:
             lost[stacks.get(leak.get("stack"), "?")] += leak["bytes"]
     return lost
 
@@ -100,7 +100,7 @@ def lost_by_memcheck(folder):
     lost = Counter()
     for path in glob.glob(os.path.join(folder, "*.xml")):
         for error in xml.etree.ElementTree.parse(path).iter("error"):
-            if error.findtext("kind") in THEIRS:
+            if error.findtext("kind") in OTHER:
                 frames = ((f.findtext("obj"), f.findtext("fn")) for f in error.find("stack"))
                 lost[stack_name(frame_name(*f) for f in frames)] += direct_bytes(error.find("xwhat"))
     return lost

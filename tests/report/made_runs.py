@@ -36,22 +36,22 @@ def rtcheck(*words, env=None, **more):
                           timeout=60, **more)
 
 
-def must(condition, *said):
+def must(condition, *printed):
     if not condition:
-        raise AssertionError(" ".join(map(str, said)))
+        raise AssertionError(" ".join(map(str, printed)))
 
 
-def refused(done, status, says):
+def refused(done, status, expected):
     must(done.returncode == status, "status", done.returncode, "instead of", status, done.stderr)
-    must(done.stderr == says, "stderr:", repr(done.stderr), "instead of", repr(says))
+    must(done.stderr == expected, "stderr:", repr(done.stderr), "instead of", repr(expected))
     must(done.stdout == "", "stdout:", done.stdout)
 
 
 def report_of(done, path):
     must(done.returncode == 0, done.stderr)
     report = json.loads(pathlib.Path(path).read_text())
-    said = validate_json.complaints(report)
-    must(not said, *said)
+    printed = validate_json.complaints(report)
+    must(not printed, *printed)
     return report
 
 

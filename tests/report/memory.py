@@ -31,9 +31,9 @@ def many(stage):
     must(all(mib < most for mib, _ in used), 'more than', most, 'MiB:', used)
     with open(target) as f:
         records = json.load(f)['records']
-    mine = [r for r in records if (r['blocks'], r['bytes']) ==
+    found = [r for r in records if (r['blocks'], r['bytes']) ==
             (blocks // stacks, 16 * (blocks // stacks))]
-    must(len(mine) == stacks, len(mine), 'stacks instead of', stacks)
+    must(len(found) == stacks, len(found), 'stacks instead of', stacks)
     return ', '.join('%.0f MiB %.1f s' % u for u in used)
 
 

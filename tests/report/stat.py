@@ -105,7 +105,7 @@ def as_the_program_has_it(how):
         p = Program(stage, how)
         for letter in 'afmmdto':
             p.step(letter)
-        p.tell('v')
+        p.send('v')
         inside = dict(line.decode().split() for line in iter(p.process.stdout.readline, b'done\n'))
         now = p.look()
         same = [name for name in inside if name in now]

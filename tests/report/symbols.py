@@ -96,10 +96,10 @@ def inlined_in_cpp(stage):
 
 def split(path):
     """The program without it, and where it is now."""
-    apart = path + '.debug'
-    subprocess.run(['objcopy', '--only-keep-debug', path, apart], check=True)
-    subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + apart, path], check=True)
-    return apart
+    debug_file = path + '.debug'
+    subprocess.run(['objcopy', '--only-keep-debug', path, debug_file], check=True)
+    subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + debug_file, path], check=True)
+    return debug_file
 
 
 def is_whole(stacks):
@@ -109,9 +109,9 @@ def is_whole(stacks):
 
 def by_link(stage):
     path = build(stage, 'inlined.c', 'gcc')
-    apart = split(path)
+    debug_file = split(path)
     os.mkdir(os.path.dirname(path) + '/.debug')
-    shutil.move(apart, os.path.dirname(path) + '/.debug')
+    shutil.move(debug_file, os.path.dirname(path) + '/.debug')
     must(is_whole(run(stage, path)), run(stage, path))
     # A file of the same name from another build.
     other = build(stage, 'inlined.c', 'gcc', '-DOTHER', '-O1')
@@ -259,19 +259,19 @@ def dead_server(stage):
 
 def on_terminal(argv, env):
     """The output if standard error is a terminal."""
-    ours, theirs = pty.openpty()
+    reader, terminal = pty.openpty()
     process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=theirs)
-    os.close(theirs)
-    said = b''
+                               stderr=terminal)
+    os.close(terminal)
+    printed = b''
     try:
         while True:
-            said += os.read(ours, 65536)
+            printed += os.read(reader, 65536)
     except OSError:  # the other end is closed
         pass
-    os.close(ours)
-    must(process.wait() == 0, 'status', process.returncode, said)
-    return said.decode()
+    os.close(reader)
+    must(process.wait() == 0, 'status', process.returncode, printed)
+    return printed.decode()
 
 
 def progress(stage):
@@ -284,12 +284,12 @@ def progress(stage):
         env = {**clean_environment(), 'DEBUGINFOD_TIMEOUT': '2',
                'DEBUGINFOD_URLS': 'http://127.0.0.1:%d' % silent.getsockname()[1]}
         argv = [stage.rtcheck, '--json=' + stage.room() + '/json', path]
-        said = on_terminal(argv, {**env, 'HOME': stage.room()})
+        printed = on_terminal(argv, {**env, 'HOME': stage.room()})
         piped = subprocess.run(argv, env={**env, 'HOME': stage.room()}, stderr=subprocess.PIPE,
                                text=True).stderr
-    shown = re.findall(r'\rrtcheck: reading symbols +(\d+) %', said)
-    must(shown and sorted(shown, key=int) == shown, 'shown:', shown, repr(said))
-    must(re.search(r'%\r {30}\r', said), 'it stays:', repr(said))
+    shown = re.findall(r'\rrtcheck: reading symbols +(\d+) %', printed)
+    must(shown and sorted(shown, key=int) == shown, 'shown:', shown, repr(printed))
+    must(re.search(r'%\r {30}\r', printed), 'it stays:', repr(printed))
     must('reading symbols' not in piped and piped, 'not on a terminal:', piped)
     quick = on_terminal([stage.rtcheck, 'true'], {**clean_environment(), 'HOME': stage.room()})
     must('reading symbols' not in quick, 'nobody has waited:', repr(quick))
@@ -332,8 +332,8 @@ def what_is(stage, path, offsets):
 
 def compare_variables(stage, path, where):
     line, symbols = lines_of('variables.cc'), symbols_of(path)
-    said = what_is(stage, path, [symbols[name] + more for name, more, *_ in VARIABLES])
-    for (_, _, name, declared, section), found in zip(VARIABLES, said):
+    printed = what_is(stage, path, [symbols[name] + more for name, more, *_ in VARIABLES])
+    for (_, _, name, declared, section), found in zip(VARIABLES, printed):
         expect(found, '%s variables.cc:%d %s' % (name, line[declared], section), *where)
 
 
@@ -344,15 +344,15 @@ def variables(stage):
             compare_variables(stage, path, (compiler, version, *more[0]))
 
 
-def variables_apart(stage):
+def variables_in_debug_file(stage):
     """Variables missing in the program come from the separate debug file, or else from the symbols."""
     path = build(stage, 'variables.cc', 'gcc')
     at = symbols_of(path)['store::count']
-    apart = os.path.dirname(path) + '/apart.dbg'
-    subprocess.run(['objcopy', '--only-keep-debug', path, apart], check=True)
+    debug_file = os.path.dirname(path) + '/apart.dbg'
+    subprocess.run(['objcopy', '--only-keep-debug', path, debug_file], check=True)
     subprocess.run(['objcopy', '--strip-debug', path], check=True)
     expect(what_is(stage, path, [at + 1, 1]), ['store::count+1 -:0 .data', '-'])
-    subprocess.run(['objcopy', '--add-gnu-debuglink=' + apart, path], check=True)
+    subprocess.run(['objcopy', '--add-gnu-debuglink=' + debug_file, path], check=True)
     expect(what_is(stage, path, [at + 1]),
            ['store::count+1 variables.cc:%d .data' % lines_of('variables.cc')['count']])
 
@@ -362,4 +362,4 @@ if __name__ == '__main__':
           ('another_build', another_build), ('relative_library', relative_library),
           ('unlinked_library', unlinked_library), ('server', server),
           ('dead_server', dead_server), ('variables', variables),
-          ('variables_apart', variables_apart), ('progress', progress)])
+          ('variables_in_debug_file', variables_in_debug_file), ('progress', progress)])

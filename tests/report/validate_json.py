@@ -34,14 +34,14 @@ def dangling(report):
         "stacks": {x[stack] for x in report["records"] + report["errors"] + report["leaks"] + holders + blocks
                    for stack in ("stack", "alloc_stack", "free_stack", "function") if stack in x},
     }
-    said = [f"two {what} have one id" for what in ids if len(set(ids[what])) != len(ids[what])]
-    said += [f"{what}: {sorted(used[what] ^ set(ids[what]))} lead nowhere or are led to by nothing"
+    printed = [f"two {what} have one id" for what in ids if len(set(ids[what])) != len(ids[what])]
+    printed += [f"{what}: {sorted(used[what] ^ set(ids[what]))} lead nowhere or are led to by nothing"
              for what in used if used[what] != set(ids[what])]
-    said += [f"process {n} of {r['id']} is not there"
+    printed += [f"process {n} of {r['id']} is not there"
              for r in report["records"] + report["errors"] + report["leaks"] for n in r["process"] if n not in numbers]
     if numbers != sorted(set(numbers)):
-        said.append("processes are not in ascending order")
-    return said
+        printed.append("processes are not in ascending order")
+    return printed
 
 
 def shown(findings):
@@ -49,13 +49,13 @@ def shown(findings):
 
 
 def suppressions(report):
-    said = []
+    printed = []
     hidden = {"errors": 0, "leaks": 0, "blocks": 0, "bytes": 0}
     findings = [0] * len(report["suppressions"])
     for what in ("errors", "leaks"):
         for x in report[what]:
             if ("suppressed_by" in x) != (x["status"] == "suppressed"):
-                said.append(f"{x['id']} is {x['status']}")
+                printed.append(f"{x['id']} is {x['status']}")
             if "suppressed_by" not in x:
                 continue
             findings[x["suppressed_by"]] += 1
@@ -64,44 +64,44 @@ def suppressions(report):
             hidden["bytes"] += x["bytes"] if what == "leaks" else 0
     hidden["rules"] = sum(n > 0 for n in findings)
     if hidden != report["summary"]["suppressed"]:
-        said.append(f"what is suppressed adds up to {hidden}")
+        printed.append(f"what is suppressed adds up to {hidden}")
     for rule, n in zip(report["suppressions"], findings):
         if n and rule["findings"] != n:
-            said.append(f"{rule['name']} hides {n} findings, not {rule['findings']}")
-    return said
+            printed.append(f"{rule['name']} hides {n} findings, not {rule['findings']}")
+    return printed
 
 
 def sums(report):
-    said = []
+    printed = []
     lasting = [p for p in report["processes"] if p["exit"]["how"] != "exec"]
     for what in ("bytes", "blocks"):
         whole = report["summary"][what]["biu"]
         for name, parts in (("records", report["records"]), ("processes", lasting)):
             if sum(x[what] for x in parts) != whole:
-                said.append(f"{what} of {name} do not add up to {whole}")
+                printed.append(f"{what} of {name} do not add up to {whole}")
     for what in ("allocs", "frees"):
         if sum(p[what] for p in report["processes"]) != report["summary"][what]:
-            said.append(f"{what} of processes do not add up")
+            printed.append(f"{what} of processes do not add up")
     for code, places in report["summary"]["error_places"].items():
-        told = [e["count"] for e in shown(report["errors"]) if e["rtc"] == code]
-        if len(told) != places:
-            said.append(f"{len(told)} errors are {code}, not {places}")
-        if sum(told) > report["summary"]["errors"][code]:
-            said.append(f"errors of {code} add up to more than {report['summary']['errors'][code]}")
+        reported = [e["count"] for e in shown(report["errors"]) if e["rtc"] == code]
+        if len(reported) != places:
+            printed.append(f"{len(reported)} errors are {code}, not {places}")
+        if sum(reported) > report["summary"]["errors"][code]:
+            printed.append(f"errors of {code} add up to more than {report['summary']['errors'][code]}")
     if [e["time"] for e in report["errors"]] != sorted(e["time"] for e in report["errors"]):
-        said.append("errors are not in the order of time")
+        printed.append("errors are not in the order of time")
     for what in ("bytes", "blocks"):
         for code in ("mel", "aib", "air"):
             leaked = sum(x[what] for x in shown(report["leaks"]) if x["rtc"] == code)
             if leaked != report["summary"][what].get(code, 0):
-                said.append(f"{what} of leaks do not add up to those of {code}")
+                printed.append(f"{what} of leaks do not add up to those of {code}")
     known = any(p["leak_check"] == "found" for p in report["processes"])
     if known != ("mel" in report["summary"]["bytes"]) or known != ("leaks" in report["cost"]["self"]):
-        said.append("leaks are said to be known, or not")
+        printed.append("leaks are said to be known, or not")
     sizes = [(-r["bytes"], -r["blocks"]) for r in report["records"]]
     if sizes != sorted(sizes):
-        said.append("records are not sorted")
-    return said
+        printed.append("records are not sorted")
+    return printed
 
 
 def complaints(report):
@@ -112,9 +112,9 @@ def main(paths):
     bad = 0
     for path in paths:
         with open(path, encoding="utf-8") as f:
-            said = complaints(json.load(f))
-        bad += bool(said)
-        for line in said:
+            printed = complaints(json.load(f))
+        bad += bool(printed)
+        for line in printed:
             print(f"{path}: {line}")
     return 1 if bad else 0
 

@@ -61,15 +61,15 @@ def text_of_a_clean_file():
 
 
 @check
-def how_much_is_told():
+def how_much_is_reported():
     make("run.pool")
     must("IN USE" not in rtcheck("report", "--rtc-biu-at-exit=off", "run.pool").stdout)
     must("in 1 block, 97.7" not in rtcheck("report", "--rtc-biu-at-exit=on", "run.pool").stdout)
-    told = rtcheck("report", "--rtc-biu-at-exit=verbose", "run.pool").stdout
+    reported = rtcheck("report", "--rtc-biu-at-exit=verbose", "run.pool").stdout
     must("  biu-98998318       97.7 KiB     99.9%          1     97.7 KiB  \n"
-         "                  libé.so+0x2020\n                  prog+0x1010\n" in told, told)
-    told = rtcheck("report", "-frames", "1", "run.pool").stdout
-    must("     freed again  libé.so+0x2020\n                  ... 1 more\n" in told, told)
+         "                  libé.so+0x2020\n                  prog+0x1010\n" in reported, reported)
+    reported = rtcheck("report", "-frames", "1", "run.pool").stdout
+    must("     freed again  libé.so+0x2020\n                  ... 1 more\n" in reported, reported)
     done = rtcheck("report", "-frames", "17", "run.pool")
     must(done.returncode == 0 and done.stderr == "rtcheck: -frames 17: 16 taken; --num-callers goes up to 64\n",
          done.stderr)
@@ -275,7 +275,7 @@ def places(**more):
     return {"RTCHECK_POOL_DIR": str(empty), "XDG_RUNTIME_DIR": str(empty), "TMPDIR": str(empty), **more}
 
 
-def told(done):
+def reported(done):
     """The reported file, and those listed files that belong to this test: other files in /tmp do not."""
     must(done.returncode == 0, done.stderr)
     lines = done.stdout.splitlines()
@@ -298,17 +298,17 @@ def newest_of_all():
     must(str(HERE) not in done.stdout, done.stdout)
     must(done.returncode == 0 or done.stderr.startswith("rtcheck: no run to report"), done.stderr)
     kept = str(HERE / make("state/rtcheck/last.pool", later(5)))
-    must(told(rtcheck("report", env=env)) == (kept, []))
+    must(reported(rtcheck("report", env=env)) == (kept, []))
     older = str(make(hand / "rtcheck.p.1.1.pool", "hand", "open", later(1)))
     make(hand / "rtcheck.p.2.1.pool", "hand", "open", later(9), f"pid={os.getpid()}")  # still runs
     make(hand / "rtcheck.p.3.1.pool", "hand", later(9), "version=2")
     make(hand / "other.pool", "hand", "open", later(9))
-    must(told(rtcheck("report", env=env)) == (kept, [older]))
+    must(reported(rtcheck("report", env=env)) == (kept, [older]))
     newer = make(hand / "rtcheck.p.4.1.pool", "hand", "open", later(7))
-    must(told(rtcheck("report", env=env)) == (str(newer), [kept, older]))
+    must(reported(rtcheck("report", env=env)) == (str(newer), [kept, older]))
     (hand / "rtcheck.p.5.1.pool").symlink_to(newer)
     set_reported(newer, 1)
-    must(told(rtcheck("report", env=env)) == (kept, [older]))
+    must(reported(rtcheck("report", env=env)) == (kept, [older]))
     must(os.path.exists(older))
 
 
@@ -384,7 +384,7 @@ def end_while_others_run():
 
 
 @check
-def end_of_what_cannot_be_told():
+def end_of_what_cannot_be_reported():
     """After any error the process is not kept waiting; files that are not run files stay unchanged."""
     path = make("end.pool", "hand", "options=log_file=/no/such/place")
     done = rtcheck("report", "--end", path)

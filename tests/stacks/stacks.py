@@ -184,9 +184,9 @@ def compare(images, sites):
     for size, wanted in sites.items():
         must(size in found, 'no block of', size, 'bytes')
         for stacks in found[size]:
-            said = [names.words(f) for f in stacks]
-            must(len(said) == len(wanted) and all(re.match(w, s) for w, s in zip(wanted, said)),
-                 size, 'bytes:', *('\n    ' + s for s in said), '\n  instead of',
+            printed = [names.words(f) for f in stacks]
+            must(len(printed) == len(wanted) and all(re.match(w, s) for w, s in zip(wanted, printed)),
+                 size, 'bytes:', *('\n    ' + s for s in printed), '\n  instead of',
                  *('\n    ' + w for w in wanted))
     return '%d sites' % len(found)
 
@@ -237,9 +237,9 @@ def reload(stage):
         run = Run(stage, [stage.program('stacks/reload'), str(times), HERE + 'closed_one.so',
                           HERE + 'closed_two.so'], keep=True).wait()
         must(run.status == 0, 'status', run.status, run.err)
-        said = re.search(r'image depot_nodes=(\d+) depot_stacks=(\d+) depot_bytes=\d+ pc_count=(\d+) ',
+        printed = re.search(r'image depot_nodes=(\d+) depot_stacks=(\d+) depot_bytes=\d+ pc_count=(\d+) ',
                          run.verify().decode())
-        kept.append([int(n) for n in said.groups()])
+        kept.append([int(n) for n in printed.groups()])
     must(all(after < before + 20 for before, after in zip(*kept)),
          'nodes, stacks and return addresses:', *kept)
     return '%d return addresses' % kept[1][2]
@@ -271,13 +271,13 @@ def report(stage):
     frame = {f['id']: (path.get(f.get('module')), (f.get('inlined_into') or [f])[-1].get('function'))
              for f in data['frames']}
     stack = {s['id']: [frame[f] for f in s['frames']] for s in data['stacks']}
-    said = {r['bytes']: stack[r['stack']][0] for r in data['records']}
+    printed = {r['bytes']: stack[r['stack']][0] for r in data['records']}
     for bytes_, place in ((2001, ('closed_one.so', 'one_keeps')),
                           (2002, ('closed_two.so', 'two_keeps')),
                           (2003, ('closed_one.so', 'one_keeps')),
                           (2004, ('closed_one.so', 'one_keeps')),
                           (2005, ('closed_two.so', 'two_keeps'))):
-        must(said.get(bytes_) == place, bytes_, 'bytes of', said.get(bytes_), 'instead of', place)
+        must(printed.get(bytes_) == place, bytes_, 'bytes of', printed.get(bytes_), 'instead of', place)
 
 
 if __name__ == '__main__':

@@ -12,10 +12,10 @@ STRICT = ['-Wall', '-Wextra', '-Wpedantic', '-Werror']
 
 def rows_hold(stage, program, rows, how, args=(), seconds=120, **scene):
     run = Run(stage, [stage.program(program), *args] + rows, how=how, **scene).wait(seconds)
-    said = run.out.decode().split('\n')[:-1]
-    must(said == ['ok ' + r for r in rows], 'rows:', sorted(set(said) ^ {'ok ' + r for r in rows}),
+    printed = run.out.decode().split('\n')[:-1]
+    must(printed == ['ok ' + r for r in rows], 'rows:', sorted(set(printed) ^ {'ok ' + r for r in rows}),
          run.err.decode()[-1000:])
-    return '%d rows' % len(said)
+    return '%d rows' % len(printed)
 
 
 def absent(program):
@@ -46,6 +46,6 @@ def example(name, last):
             plain = run_plain(stage, [program])
             must(plain.status == 0 and re.fullmatch(rb'nobody .*: run me by rtcheck\n', plain.out), plain.out)
             run = Run(stage, [program]).wait()
-            said = run.out.decode().splitlines()
-            must(run.status == 0 and said and re.fullmatch(last, said[-1]), compiler, said, run.err)
+            printed = run.out.decode().splitlines()
+            must(run.status == 0 and printed and re.fullmatch(last, printed[-1]), compiler, printed, run.err)
     return check

@@ -28,15 +28,15 @@ def load(how):
         argv = [stage.program('stress/fork_load'), '50', '8', str(stage.sample(100, 1000))]
         run = Run(stage, argv, how=how).wait(300)
         must(run.status == 0, 'status', run.status, run.out, run.err[-500:])
-        said, report = numbers(run.out), run.report
+        printed, report = numbers(run.out), run.report
         must(report.bad_frees() == 0, report.bad_frees(), 'bad frees')
         blocks, size = report.sites('load_leave')
         # By hand the records of ended children are not read in time: they are only added up.
         most = blocks + (report.data['run']['taken_back']['blocks'] if how == 'hand' else 0)
-        must(blocks <= said['left'] <= most, blocks, 'blocks left instead of', said['left'])
+        must(blocks <= printed['left'] <= most, blocks, 'blocks left instead of', printed['left'])
         must(size == 123 * blocks, size, 'bytes in', blocks, 'blocks')
-        must(report.image_count == said['children'] + 1, report.image_count, 'images')
-        return '%d children, %d blocks left' % (said['children'], blocks)
+        must(report.image_count == printed['children'] + 1, report.image_count, 'images')
+        return '%d children, %d blocks left' % (printed['children'], blocks)
     return check
 
 
@@ -104,15 +104,15 @@ def wrong_children(report, children):
 
 def torn(kind, twice=False, sure=True):
     def check(stage):
-        run, said, children = torn_run(stage, stage.sample(35, 1000), kind, twice)
-        must(said['bad'] == 0, said['bad'], 'children failed:', run.err[-500:])
+        run, printed, children = torn_run(stage, stage.sample(35, 1000), kind, twice)
+        must(printed['bad'] == 0, printed['bad'], 'children failed:', run.err[-500:])
         report = run.report
         must(not report.taken_back, report.taken_back, 'children are not in the report')
         wrong, unsure = wrong_children(report, children)
         must(wrong == 0, wrong, 'of', len(children), 'children counted wrongly')
         must(not sure or unsure < len(children), 'no child was sure')
         blocks, _ = report.sites('torn_leave')
-        must(blocks == said['left'], blocks, 'blocks left instead of', said['left'])
+        must(blocks == printed['left'], blocks, 'blocks left instead of', printed['left'])
         again, inherited = (sum(c[i] for c in children) for i in (1, 2))
         must(inherited > 10 * len(children), 'hardly anything inherited')
         must(not twice or again > 10 * len(children), 'hardly anything freed twice')
@@ -125,9 +125,9 @@ def torn_is_found(stage):
     """Without quiescing, the same test must find torn children."""
     trials = 0
     for _ in range(150):
-        run, said, children = torn_run(stage, 60, 'fork', without='quiesce')
+        run, printed, children = torn_run(stage, 60, 'fork', without='quiesce')
         trials += len(children)
-        wrong = said['bad'] + wrong_children(run.report, children)[0]
+        wrong = printed['bad'] + wrong_children(run.report, children)[0]
         if wrong:
             return '%d torn in %d trials' % (wrong, trials)
     raise Failure('nothing torn in', trials, 'trials: the test proves nothing')
@@ -281,18 +281,18 @@ def handler_allocates(stage):
 
 def killed_while_copying(stage):
     """heap=file: a child that dies over its copy of the heap must not hold up its parent."""
-    said = []
+    printed = []
     for sandbox, most in ([], 1000), (['sandbox'], 6000):
         run = Run(stage, [stage.program('stress/copy_killed'), '300'] + sandbox,
                   options=['heap=file', 'heap-size=512m', 'allow-unchecked']).wait(60)
         must(run.status == 0, 'status', run.status, run.err[-300:])
-        numbers_said = numbers(run.out)
-        must(numbers_said['killed'] == 1, 'the child lived')
-        took = numbers_said['in']
+        numbers_printed = numbers(run.out)
+        must(numbers_printed['killed'] == 1, 'the child lived')
+        took = numbers_printed['in']
         must(took < most, 'the parent waited', took, 'ms')
         must(run.report.bad_frees() == 0, run.report.bad_frees(), 'bad frees')
-        said.append('%d ms' % took)
-    return ', '.join(said)
+        printed.append('%d ms' % took)
+    return ', '.join(printed)
 
 
 def static_child(stage):

@@ -177,12 +177,12 @@ class Stepped:
     def done(self):
         must(self.process.stdout.readline() == b'done\n', 'a step was not done')
 
-    def tell(self, letter):
+    def send(self, letter):
         self.process.stdin.write(letter.encode())
         self.process.stdin.flush()
 
     def step(self, letter):
-        self.tell(letter)
+        self.send(letter)
         self.done()
 
 
@@ -246,10 +246,10 @@ class Report:
 
     def sites(self, prefix):
         """(blocks, bytes) in use that functions of this name allocated."""
-        mine = [r for r in self.data['records'] if
+        matching = [r for r in self.data['records'] if
                 any(name.startswith(prefix) for f in self.stacks[r['stack']]
                     for name in self.functions[f])]
-        return sum(r['blocks'] for r in mine), sum(r['bytes'] for r in mine)
+        return sum(r['blocks'] for r in matching), sum(r['bytes'] for r in matching)
 
 
 # ---- the main program of a driver ----------------------------------------------------------
@@ -259,8 +259,8 @@ def run_checks(stage, checks):
     for name, check in checks:
         start = time.monotonic()
         try:
-            said = check(stage) or ''
-            print('ok    %-28s %5.1f s  %s' % (name, time.monotonic() - start, said), flush=True)
+            printed = check(stage) or ''
+            print('ok    %-28s %5.1f s  %s' % (name, time.monotonic() - start, printed), flush=True)
         except Lacking as e:
             print('skip: %s: %s' % (name, e), flush=True)
         except Failure as e:

@@ -63,21 +63,21 @@ def valgrind(stage, *options):
 
 
 def left_by_valgrind(stage, rules):
-    told = valgrind(stage, '--suppressions=' + rules)
+    reported = valgrind(stage, '--suppressions=' + rules)
     return {int(own or all_) for all_, own in
-            re.findall(r'(\d+) (?:\((\d+) direct, \d+ indirect\) )?bytes in \d+ blocks are', told)}
+            re.findall(r'(\d+) (?:\((\d+) direct, \d+ indirect\) )?bytes in \d+ blocks are', reported)}
 
 
 class Maker:
     """Rules made from stacks: cut, with ellipses, globs, objects and names of other frames."""
 
-    def __init__(self, random, told):
+    def __init__(self, random, reported):
         self.random = random
-        entries = re.findall(r'^\{\n.*?\n   match-leak-kinds: .*?\n(.*?)^\}\n', told, re.M | re.S)
+        entries = re.findall(r'^\{\n.*?\n   match-leak-kinds: .*?\n(.*?)^\}\n', reported, re.M | re.S)
         self.stacks = [re.findall(r'^   (\S.*)$', e, re.M) for e in entries]
         self.names = sorted({line[4:] for s in self.stacks for line in s if line.startswith('fun:')})
-        said = subprocess.run(['c++filt'], input='\n'.join(self.names), capture_output=True, text=True, check=True)
-        self.demangled = dict(zip(self.names, said.stdout.splitlines()))
+        printed = subprocess.run(['c++filt'], input='\n'.join(self.names), capture_output=True, text=True, check=True)
+        self.demangled = dict(zip(self.names, printed.stdout.splitlines()))
 
     def glob(self, text):
         at = self.random.randrange(len(text))
@@ -125,13 +125,13 @@ def same_as_valgrind(stage):
     rules += [maker.rule() for _ in range(stage.sample(6, 500))]
     files = [rules_file(stage, rule) for rule in rules]
     with multiprocessing.pool.ThreadPool(2) as pool:
-        theirs = pool.map(lambda file: left_by_valgrind(stage, file), files)
+        others = pool.map(lambda file: left_by_valgrind(stage, file), files)
     options = ('--show-leak-kinds=all', '--errors-for-leak-kinds=all')
     differ = []
-    for rule, file, left in zip(rules, files, theirs):
-        ours = left_by_us(stage, file, *options)
-        if left - ours - TWO_NAMES or ours - left:
-            differ.append('%s valgrind alone tells of %s, we alone of %s' % (rule, sorted(left - ours), sorted(ours - left)))
+    for rule, file, left in zip(rules, files, others):
+        of_rtcheck = left_by_us(stage, file, *options)
+        if left - of_rtcheck - TWO_NAMES or of_rtcheck - left:
+            differ.append('%s valgrind alone tells of %s, we alone of %s' % (rule, sorted(left - of_rtcheck), sorted(of_rtcheck - left)))
     must(not differ, len(differ), 'of', len(rules), 'differ:', *differ[:5])
 
 
@@ -155,15 +155,15 @@ def same_as_sanitizer(stage):
     """LeakSanitizer has no possible leaks, and neither tool reports blocks that a suppressed one holds."""
     options = ('--show-leak-kinds=definite', '--errors-for-leak-kinds=definite', '--strict-interior')
     left_by_sanitizer(stage, rules_file(stage, ''))
-    behind = 136
+    indirect = 136
     differ = []
     for template in TEMPLATES:
         file = rules_file(stage, 'leak:%s\n' % template)
-        theirs, ours = left_by_sanitizer(stage, file) - {behind}, left_by_us(stage, file, *options) - {behind}
-        ours -= {133, 134}
-        if ours != theirs:
+        others, of_rtcheck = left_by_sanitizer(stage, file) - {indirect}, left_by_us(stage, file, *options) - {indirect}
+        of_rtcheck -= {133, 134}
+        if of_rtcheck != others:
             differ.append('leak:%s: LeakSanitizer alone tells of %s, we alone of %s;' %
-                          (template, sorted(theirs - ours), sorted(ours - theirs)))
+                          (template, sorted(others - of_rtcheck), sorted(of_rtcheck - others)))
     must(not differ, len(differ), 'differ:', *differ)
 
 

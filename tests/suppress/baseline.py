@@ -58,14 +58,14 @@ def read(name):
         return f.read()
 
 
-def refused(text, says, *words):
+def refused(text, expected, *words):
     """The message has the place, the reason, the line, if any, and a caret; nothing is started, and the file stays."""
     write("bad.json", text)
     done = rtcheck("--baseline=bad.json", *words, program=("./prog", "1"))
-    line, column = (int(n) for n in re.match(r"bad.json:(\d+):(\d+): ", says).groups())
+    line, column = (int(n) for n in re.match(r"bad.json:(\d+):(\d+): ", expected).groups())
     place = (text.split("\n") + [""])[line - 1]
-    says = "rtcheck: %s\n" % says + ("  %s\n  %s^\n" % (place, " " * (column - 1)) if text else "")
-    must(done.returncode == 125 and done.stderr == says, text, done.returncode, done.stderr)
+    expected = "rtcheck: %s\n" % expected + ("  %s\n  %s^\n" % (place, " " * (column - 1)) if text else "")
+    must(done.returncode == 125 and done.stderr == expected, text, done.returncode, done.stderr)
     must(read("bad.json") == text, "it was changed")
 
 
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 """
 
 
-def told_meanwhile(program):
+def reported_meanwhile(program):
     """The output while a program runs, up to the line about its last error; and the output at its end."""
     env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
     words = [RTCHECK, "--baseline=going.json", *program]
@@ -128,17 +128,17 @@ def in_mid_run():
     """Reports during the run use the baseline, too; and findings counted there are not counted again."""
     write("going.c", GOING_ON)
     subprocess.run(["gcc", "-g", "-O1", "-I", os.environ["RTC_SOURCE"] + "/include", "going.c", "-o", "going"], check=True)
-    said = rtcheck("--baseline=going.json", "--update-baseline", program=("./going",)).stderr
-    must(said.count(" mel-") == 2, "nothing is known yet:", said)
+    printed = rtcheck("--baseline=going.json", "--update-baseline", program=("./going",)).stderr
+    must(printed.count(" mel-") == 2, "nothing is known yet:", printed)
     done = rtcheck("--baseline=going.json", program=("./going",))
     must(done.returncode == 0 and " mel-" not in done.stderr and "duf-" not in done.stderr, done.stderr)
     must("leak check 1 of " in done.stderr and "2 findings by going.json\n" in done.stderr, done.stderr)
-    meanwhile, end = told_meanwhile(("./going", "new"))
+    meanwhile, end = reported_meanwhile(("./going", "new"))
     must(meanwhile.count(" mel-") == 1 and meanwhile.count("duf-") == 1, "while it went on:", meanwhile)
     must("2 problems: 1 leak, 1 double free;" in end, "at its end:", end)
     env = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="baseline=going.json")
-    said = subprocess.run("./going", stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=60).stderr
-    must("leak check 1 of " in said and " mel-" not in said, "by hand:", said)
+    printed = subprocess.run("./going", stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=60).stderr
+    must("leak check 1 of " in printed and " mel-" not in printed, "by hand:", printed)
 
 
 def main():

@@ -1,9 +1,9 @@
 """checks.py - shared by the drivers of this folder."""
 
 
-def must(condition, *said):
+def must(condition, *printed):
     if not condition:
-        raise AssertionError(" ".join(map(str, said)))
+        raise AssertionError(" ".join(map(str, printed)))
 
 
 def write(name, text):

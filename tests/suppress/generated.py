@@ -43,8 +43,8 @@ def entries(text):
 
 def third_frame():
     """The rule of `left` does not match the leak of `right`, and vice versa."""
-    ids, said = rtcheck(THREE, "--gen-suppressions=all")
-    rules = entries(said)
+    ids, printed = rtcheck(THREE, "--gen-suppressions=all")
+    rules = entries(printed)
     must(set(rules) == ids, "rules of", set(rules), "findings are", ids)
     for function, bytes_, other in (("left", 10, 40), ("right", 40, 10)):
         id_ = [i for i, e in rules.items() if "fun:%s\n" % function in e][0]
@@ -57,15 +57,15 @@ def third_frame():
 
 def all_of(program):
     """With all rules all findings are suppressed."""
-    ids, said = rtcheck(program, "--gen-suppressions=yes")
-    rules = entries(said)
+    ids, printed = rtcheck(program, "--gen-suppressions=yes")
+    rules = entries(printed)
     bodies = {e.split("\n", 2)[2] for e in rules.values()}
     must(len(ids) >= 4 and set(rules) <= ids and len(bodies) == len(rules), program, "rules", rules, "findings are", ids)
     write("all.supp", "".join(rules.values()))
     must(rtcheck(program, "--suppressions=all.supp")[0] == set(), program)
     must(valgrind(program) != "", program, "valgrind finds nothing anyway")
-    said = valgrind(program, "--suppressions=all.supp")
-    must(said == "", program, said)
+    printed = valgrind(program, "--suppressions=all.supp")
+    must(printed == "", program, printed)
     return rules
 
 
@@ -84,8 +84,8 @@ def stripped():
 
 def in_valgrinds_words():
     """With --format=valgrind each rule follows its finding."""
-    said = rtcheck(THREE, "--format=valgrind", "--gen-suppressions=all")[1]
-    must(re.search(r"definitely lost in loss record(?:.*\n){5,9}\{\n   mel-", said), said)
+    printed = rtcheck(THREE, "--format=valgrind", "--gen-suppressions=all")[1]
+    must(re.search(r"definitely lost in loss record(?:.*\n){5,9}\{\n   mel-", printed), printed)
 
 
 def suppress(*words):

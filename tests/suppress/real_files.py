@@ -20,8 +20,8 @@ def entries(path):
     with open(path, errors="replace") as f:
         lines = [line.strip() for line in f if line.strip() and not line.strip().startswith("#")]
     tools = [lines[i + 2].split(":")[0].split(",") for i, line in enumerate(lines) if line == "{"]
-    ours = sum(bool({"Memcheck", "core"} & set(t)) for t in tools)
-    return ours, len(tools) - ours
+    own = sum(bool({"Memcheck", "core"} & set(t)) for t in tools)
+    return own, len(tools) - own
 
 
 def main():
@@ -37,12 +37,12 @@ def main():
             continue
         with open("out.json") as f:
             rules = [r for r in json.load(f)["suppressions"] if r["grammar"] != "built_in"]
-        ours, others = entries(path)
+        own, others = entries(path)
         looked_for = sum(not r["not_ours"] for r in rules)
         passed = re.search(r"; (\d+) rules? about what is not looked for", done.stderr)
         total += len(rules)
-        print("%s: %d entries, %d for other tools, %d about freeing and leaks" % (path, ours + others, others, looked_for))
-        if len(rules) != ours or int(passed[1] if passed else 0) != ours + others - looked_for:
+        print("%s: %d entries, %d for other tools, %d about freeing and leaks" % (path, own + others, others, looked_for))
+        if len(rules) != own or int(passed[1] if passed else 0) != own + others - looked_for:
             print("  but %d rules were read, and of %s it was said that they are not looked for" % (len(rules), passed and passed[1]))
             wrong += 1
     if len(files) < LEAST or total == 0:

@@ -47,23 +47,23 @@ def where(report, finding):
     return (names & ALL).pop() if names & ALL else None
 
 
-def told(*words, **more):
+def reported(*words, **more):
     """(names of the reported findings, the report, the process)."""
     done = rtcheck("--json=out.json", *words, **more)
     with open("out.json") as f:
         report = json.load(f)
     must(not validate_json.complaints(report), validate_json.complaints(report))
-    told = {where(report, x) for x in report["errors"] + report["leaks"] if x["status"] == "new"}
-    return told, report, done
+    reported = {where(report, x) for x in report["errors"] + report["leaks"] if x["status"] == "new"}
+    return reported, report, done
 
 
 def rules(text, *words, **more):
-    return told("--suppressions=" + write("x.supp", text), *words, **more)
+    return reported("--suppressions=" + write("x.supp", text), *words, **more)
 
 
 @check
 def without():
-    must(told()[0] == ALL, told()[0])
+    must(reported()[0] == ALL, reported()[0])
 
 
 @check
@@ -90,12 +90,12 @@ def in_formats_of_others():
     """Requested lists, and rules that need review, are also printed in the formats of other programs."""
     write("x.supp", "# expires: 2020-01-01\n" + LEFT)
     for form, before in (("valgrind", "== "), ("lsan", "\n"), ("gcc", "\n")):
-        said = rtcheck("--format=" + form, "--suppressions=x.supp").stderr
-        must(before + "                expired on 2020-01-01: x.supp:2 (the first of two)\n" in said, form, said)
+        printed = rtcheck("--format=" + form, "--suppressions=x.supp").stderr
+        must(before + "                expired on 2020-01-01: x.supp:2 (the first of two)\n" in printed, form, printed)
         write("y.supp", LEFT)
         must("SUPPRESSED " not in rtcheck("--format=" + form, "--suppressions=y.supp").stderr, form)
-        said = rtcheck("--format=" + form, "--suppressions=y.supp", "--print-suppressions").stderr
-        must(before + "                1 time, 10 B: y.supp:1 (the first of two)\n" in said, form, said)
+        printed = rtcheck("--format=" + form, "--suppressions=y.supp", "--print-suppressions").stderr
+        must(before + "                1 time, 10 B: y.supp:1 (the first of two)\n" in printed, form, printed)
 
 
 @check
@@ -163,7 +163,7 @@ def nodes_of_tsearch():
     """Their colour is stored in the pointers to them.  Blocks with other interior pointers are reported."""
     program = (BUILD + "/tests/suppress/environment",)
     for words, status in ((), "suppressed"), (("--default-suppressions=no",), "new"):
-        _, report, _ = told("--errors-for-leak-kinds=all", *words, program=program)
+        _, report, _ = reported("--errors-for-leak-kinds=all", *words, program=program)
         possible = [x for x in report["leaks"] if x["class"] == "interior" and x["first"]["size"] == 24]
         must(len(possible) == 1 and possible[0]["status"] == status, words, possible)
         other = [x["status"] for x in report["leaks"] if x["rtc"] == "aib" and x["first"]["size"] == 25]
@@ -174,9 +174,9 @@ def nodes_of_tsearch():
 def several_files():
     write("one.supp", LEFT)
     write("two.supp", "leak:right\n")
-    names = told("--suppressions=one.supp", "--suppressions=two.supp")[0]
+    names = reported("--suppressions=one.supp", "--suppressions=two.supp")[0]
     must(names == ALL - {"left", "right"}, names)
-    names = told("--suppressions=one.supp", RTCHECK_OPTIONS="suppressions=two.supp")[0]
+    names = reported("--suppressions=one.supp", RTCHECK_OPTIONS="suppressions=two.supp")[0]
     must(names == ALL - {"left", "right"}, names)
 
 
@@ -204,7 +204,7 @@ def used_and_stale():
 
 @check
 def malformed():
-    for text, says in (
+    for text, expected in (
             ("{\n  x\n  Memcheck:Leek\n  fun:a\n}\n", "3:12: there is no kind of error 'Leek'\n    Memcheck:Leek\n             ^\n"),
             (LEFT + "\nleek:x\n", "11:1: leak: is the only kind of suppression of this form\n  leek:x\n  ^\n"),
             ("{\n x\n Memcheck:Leak\n ...\n}\n", "5:1: an entry needs one location at least that is not ...\n  }\n  ^\n"),
@@ -221,7 +221,7 @@ def malformed():
             ("hello\n", "1:1: no rule begins like this: {, leak:, suppress or unsuppress is expected\n  hello\n  ^\n")):
         write("bad.supp", text)
         done = rtcheck("--suppressions=" + write("good.supp", "leak:x\n"), "--suppressions=bad.supp", program=(THREE, "started"))
-        must(done.returncode == 125 and done.stderr == "rtcheck: bad.supp:" + says, done.returncode, repr(done.stderr))
+        must(done.returncode == 125 and done.stderr == "rtcheck: bad.supp:" + expected, done.returncode, repr(done.stderr))
         must(not os.path.exists("started"), "the program was started")
     done = rtcheck("--suppressions=none.supp", program=(THREE, "started"))
     must(done.returncode == 125 and done.stderr == "rtcheck: suppressions none.supp: No such file or directory\n", done.stderr)
@@ -253,9 +253,9 @@ def in_mid_run():
     program = (BUILD + "/tests/leaks/midway", "counts")
     write("x.supp", "leak:^lose\n")
     by_hand = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="suppressions=x.supp")
-    for said in (rtcheck("--suppressions=x.supp", program=program).stderr,
+    for printed in (rtcheck("--suppressions=x.supp", program=program).stderr,
                  subprocess.run(program, capture_output=True, text=True, env=by_hand, timeout=60).stderr):
-        must("leak check 6 of " in said and " mel-" not in said and "SUPPRESSED" in said, said)
+        must("leak check 6 of " in printed and " mel-" not in printed and "SUPPRESSED" in printed, printed)
     must(rtcheck(program=program).stderr.count(" mel-") > 3, "without")
 
 
@@ -263,22 +263,22 @@ def in_mid_run():
 def options_of_leaksanitizer():
     """If rtcheck's own options are not set each key has its effect, or a note that it has none."""
     write("x.supp", LEFT)
-    names, _, done = told(LSAN_OPTIONS="suppressions=x.supp:exitcode=23:print_suppressions=1")
+    names, _, done = reported(LSAN_OPTIONS="suppressions=x.supp:exitcode=23:print_suppressions=1")
     must(names == ALL - {"left"} and done.returncode == 23, names, done.returncode)
     must("1 time, 10 B: x.supp:1" in done.stderr, done.stderr)
-    names, _, done = told("--suppressions=" + write("y.supp", "leak:right\n"), "--error-exitcode=9",
+    names, _, done = reported("--suppressions=" + write("y.supp", "leak:right\n"), "--error-exitcode=9",
                           LSAN_OPTIONS="suppressions='x.supp',exitcode=23")
     must(names == ALL - {"right"} and done.returncode == 9, "ours come first:", names, done.returncode)
-    done = told(LSAN_OPTIONS="report_objects=1:max_leaks=1")[2].stderr
+    done = reported(LSAN_OPTIONS="report_objects=1:max_leaks=1")[2].stderr
     must("the first    no pointer to it" in done, done)
     must("LEAKS (mel)  3 places" in done and " 2 more: rtcheck report --all " in done, done)
-    done = told(LSAN_OPTIONS="max_leaks=1")[2].stderr
+    done = reported(LSAN_OPTIONS="max_leaks=1")[2].stderr
     must(" 2 more: " in done and done.count(" mel-") == 1, done)
-    must("LEAKS (mel)  2 places" in told(LSAN_OPTIONS="resolution=1")[2].stderr, "resolution")
+    must("LEAKS (mel)  2 places" in reported(LSAN_OPTIONS="resolution=1")[2].stderr, "resolution")
     rtcheck(LSAN_OPTIONS="log_path=a%b")
     logs = [f for f in os.listdir(".") if f.startswith("a%b.")]
     must(len(logs) == 1 and "5 problems" in open(logs[0]).read(), logs)
-    done = told(LSAN_OPTIONS="use_globals=0 use_stacks=1 use_unaligned=1 color=never")[2].stderr
+    done = reported(LSAN_OPTIONS="use_globals=0 use_stacks=1 use_unaligned=1 color=never")[2].stderr
     must("note: LSAN_OPTIONS: use_globals=0 has no effect: " in done and "use_unaligned=1 has no effect: " in done, done)
     must("use_stacks" not in done and "color" not in done, done)
     done = rtcheck(LSAN_OPTIONS="exitcode=many")
@@ -287,7 +287,7 @@ def options_of_leaksanitizer():
     os.mkdir(beside)
     os.symlink(THREE, beside + "/three")
     write("beside/b.supp", "leak:left\n")
-    must(told(program=(beside + "/three",), LSAN_OPTIONS="suppressions=b.supp")[0] == ALL - {"left"}, "beside the program")
+    must(reported(program=(beside + "/three",), LSAN_OPTIONS="suppressions=b.supp")[0] == ALL - {"left"}, "beside the program")
 
 
 def main():
