@@ -2,16 +2,18 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "format/bits.h"
 #include "tools.h"
 
 enum { STATUS_BAD_FILE = 1 };
 
-static int dump(const char *path)
+static int dump_file(struct options *o, int count, char **operands)
 {
     char err[REPORT_ERROR_BYTES];
     struct report *r;
-    int bad = report_open(&r, path, err);
+    int bad = report_open(&r, operands[0], err);
 
+    (void)o, (void)count;
     if (bad) {
         fprintf(stderr, "rtcheck: %s\n", err);
         return bad == -EBADMSG || bad == -EPROTO ? STATUS_BAD_FILE : STATUS_SETUP;
@@ -23,9 +25,15 @@ static int dump(const char *path)
     return bad ? STATUS_BAD_FILE : 0;
 }
 
-int cmd_dump(int argc, char **argv)
-{
-    if (argc == 2 && argv[1][0] != '-')
-        return dump(argv[1]);
-    return usage(is_help(argc, argv), "dump FILE");
-}
+static const struct option_info options[] = {OPTION_HELP};
+
+const struct verb verb_dump = {
+    .name = "dump",
+    .usage = "dump FILE",
+    .about = "Prints all contents of a run file, and whether it is valid (status 1: not).",
+    .options = options,
+    .option_count = countof(options),
+    .least = 1,
+    .most = 1,
+    .act = dump_file,
+};

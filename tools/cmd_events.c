@@ -4,8 +4,8 @@
  */
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "format/bits.h"
 #include "tools.h"
 
 static int print_events_of(const char *path, uint32_t pid)
@@ -36,13 +36,22 @@ static int print_events_of_process(const char *word)
     return print_events_of(path, (uint32_t)process_of_thread(word));
 }
 
-int cmd_events(int argc, char **argv)
+static int events(struct options *o, int count, char **operands)
 {
-    bool is_file = argc == 3 && strcmp(argv[1], "--") == 0;
-
-    if (argc == 2 && is_pid(argv[1]))
-        return print_events_of_process(argv[1]);
-    if (is_file || (argc == 2 && argv[1][0] != '-'))
-        return print_events_of(argv[argc - 1], 0);
-    return usage(is_help(argc, argv), "events FILE|PID");
+    (void)o, (void)count;
+    return is_pid(operands[0]) ? print_events_of_process(operands[0])
+                               : print_events_of(operands[0], 0);
 }
+
+static const struct option_info options[] = {OPTION_HELP};
+
+const struct verb verb_events = {
+    .name = "events",
+    .usage = "events FILE|PID",
+    .about = "Prints the mappings that the processes of a run made by calls, with the callers.",
+    .options = options,
+    .option_count = countof(options),
+    .least = 1,
+    .most = 1,
+    .act = events,
+};

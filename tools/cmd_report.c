@@ -409,32 +409,29 @@ static bool has_effect(const char *option)
     return !option_is_among(option, of_run, countof(of_run));
 }
 
-int cmd_report(int argc, char **argv)
+static int report(struct options *o, int count, char **operands)
 {
-    char err[TOOLS_ERROR_BYTES];
-    struct options o;
-    int rest, status;
+    if (*o->note)
+        print_failure(o->note);
+    return count > 0 ? report_file(operands[0], o) : report_newest(o);
+}
 
-    if (argc == 3 && strcmp(argv[1], "--end") == 0)
-        return report_end(argv[2]);
-    if (argc == 4 && strcmp(argv[1], "--check") == 0)
-        return report_check(argv[2], argv[3]);
-    options_init(&o);
-    if (options_gather(&o, argc, argv, &rest, err) ||
-        options_refuse(&o, "report", has_effect, err)) {
-        status = print_failure(err);
-    } else if (option_flag(&o, "help")) {
-        options_print_help(stdout);
-        status = 0;
-    } else if (option_flag(&o, "version")) {
-        status = print_version();
-    } else if (argc - rest > 1) {
-        status = print_failure("report takes one file");
-    } else {
-        if (*o.note)
-            print_failure(o.note);
-        status = rest < argc ? report_file(argv[rest], &o) : report_newest(&o);
-    }
-    options_free(&o);
-    return status;
+const struct verb verb_report = {
+    .name = "report",
+    .usage = "report [OPTION]... [FILE]",
+    .about = "Prints the report of a run file, by default of the newest unreported run.",
+    .has_effect = has_effect,
+    .most = 1,
+    .act = report,
+};
+
+bool is_reporter(int argc, char **argv)
+{
+    return (argc == 3 && strcmp(argv[1], "--end") == 0) ||
+           (argc == 4 && strcmp(argv[1], "--check") == 0);
+}
+
+int report_for_process(int argc, char **argv)
+{
+    return argc == 3 ? report_end(argv[2]) : report_check(argv[2], argv[3]);
 }

@@ -447,30 +447,35 @@ static int run_and_report(struct run *r)
     return unstarted ? report_not_runnable(r, unstarted) : final_status(r, control);
 }
 
-int cmd_run(int argc, char **argv)
+static int run(struct options *o, int count, char **operands)
 {
     static struct run r;
-    int rest;
     r.log = -1;
-    if (options_gather(&r.options, argc, argv, &rest, r.err))
-        return report_failure(&r, STATUS_SETUP);
-    if (option_flag(&r.options, "help")) {
-        options_print_help(stdout);
-        return 0;
-    }
+    r.options = *o;
+    options_init(o); /* r.options owns the values: LSAN_OPTIONS change them */
     if (strcmp(option_text(&r.options, "counters"), "help") == 0) {
         counters_list();
         return fflush(stdout) == 0 && !ferror(stdout) ? 0 : STATUS_SETUP;
     }
-    if (option_flag(&r.options, "version"))
-        return print_version();
-    if (rest == argc) {
-        fail(r.err, 0, "no program to run (see rtcheck --help)");
-        return report_failure(&r, STATUS_SETUP);
-    }
-    r.argv = argv + rest;
+    if (count == 0)
+        return print_failure("no program to run (see rtcheck --help)");
+    r.argv = operands;
     if (*r.options.note)
         warnings_add(&r.warnings, "%s", r.options.note);
     int status = prepare(&r);
     return status ? status : run_and_report(&r);
 }
+
+const struct verb verb_run = {
+    .name = "run",
+    .usage = "[run] [OPTION]... [--] PROGRAM [ARGUMENT]...",
+    .about = "Runs PROGRAM, unmodified, with its memory checked, and reports afterwards its\n"
+             "errors and the memory that it held; needs no privileges.  Options may be\n"
+             "abbreviated and may have one dash:",
+    .notes = "The same as KEY=VALUE:KEY=VALUE, with _ for -, in RTCHECK_OPTIONS.\n"
+             "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
+             "checked; PROGRAM's signal; --error-exitcode when there were problems; 120 when\n"
+             "the report is incomplete; else PROGRAM's own status.",
+    .most = OPERANDS_ANY,
+    .act = run,
+};

@@ -395,38 +395,43 @@ static int test_here(bool verbose)
     return fflush(stdout) != 0 || ferror(stdout) ? STATUS_SETUP : lacking ? STATUS_NOT_COVERED : 0;
 }
 
-static const char words_of_usage[] = "selftest --events[=all] [-v]";
-
-int cmd_selftest(int argc, char **argv)
+static int selftest(struct options *o, int count, char **operands)
 {
     static char run[] = "run", quiet[] = "--quiet", leaks[] = "--leaks=no", end[] = "--";
     static char self[] = "/proc/self/exe", verb[] = "selftest", events[] = "--events",
-                here[] = "--here", v[] = "-v";
-    static char every[] = "--events=all", some[] = "--events=calls";
-    bool is_here = argc > 1 && strcmp(argv[argc - 1], here) == 0,
-         all = argc > 1 && strcmp(argv[1], every) == 0;
-    bool verbose = all;
-
-    if (argc < 2 || !(all || strcmp(argv[1], events) == 0))
-        return usage(is_help(argc, argv), words_of_usage);
-    for (int i = 2; i < argc - is_here; i++) {
-        if (strcmp(argv[i], v) != 0)
-            return usage(is_help(argc, argv), words_of_usage);
-        verbose = true;
-    }
-    if (is_here)
-        return test_here(verbose);
+                here[] = "--here", v[] = "-v", every[] = "--events=all", some[] = "--events=calls";
+    bool all = strcmp(option_text(o, "events"), "all") == 0;
+    bool verbose = all || option_flag(o, "verbose");
     char path[4096];
-    ssize_t n = readlink(self, path, sizeof path - 1);
+    ssize_t n;
+
+    (void)count, (void)operands;
+    if (!option_is_given(o, "events"))
+        return print_usage(&verb_selftest);
+    if (option_flag(o, "here"))
+        return test_here(verbose);
+    n = readlink(self, path, sizeof path - 1);
     if (n <= 0)
-        return usage(is_help(argc, argv), words_of_usage);
+        return print_failure("/proc/self/exe cannot be read");
     path[n] = '\0';
-    char *words[] = {run,  quiet, leaks, all ? every : some, end, path, verb, events,
-                     here, NULL,  NULL};
-    int count = 9;
-    if (verbose) {
-        words[8] = v;
-        words[count++] = here;
-    }
-    return cmd_run(count, words);
+    char *words[] = {run,  quiet,  leaks, all ? every : some, end, path,
+                     verb, events, here,  verbose ? v : NULL, NULL};
+    return verb_do(&verb_run, verbose ? 10 : 9, words);
 }
+
+static const struct option_info options[] = {
+    OPTION_ROW("events", EVENTS, "calls", "test memory events; all: set events=all", "calls"),
+    OPTION_ROW("verbose", FLAG, "no", "also calls that no interposer of libc sees (-v)", NULL),
+    OPTION_ROW("here", FLAG, "no", NULL, NULL), /* in this process, which has the runtime */
+    OPTION_HELP,
+};
+
+const struct verb verb_selftest = {
+    .name = "selftest",
+    .usage = "selftest --events[=all] [-v]",
+    .about = "Tests which calls that change the address space are reported as memory events on\n"
+             "this machine (status 1: some are not).",
+    .options = options,
+    .option_count = countof(options),
+    .act = selftest,
+};

@@ -37,36 +37,22 @@ static bool has_effect(const char *option)
     return option_is_among(option, taken, countof(taken));
 }
 
-static int show_query(const struct options *o, char **words, int count)
+static int show_id(struct options *o, int count, char **operands)
 {
     char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
 
-    if (options_refuse(o, "show", has_effect, err))
-        return print_failure(err);
-    if (option_flag(o, "help")) {
-        options_print_help(stdout);
-        return 0;
-    }
-    if (option_flag(o, "version"))
-        return print_version();
-    if (count < 1 || count > 2)
-        return print_failure("usage: rtcheck show [OPTION]... ID [FILE]");
     if (count == 2)
-        return show(words[0], words[1], o);
-    return find_run(o, path, sizeof path, NULL, err) ? print_failure(err) : show(words[0], path, o);
+        return show(operands[0], operands[1], o);
+    return find_run(o, path, sizeof path, NULL, err) ? print_failure(err)
+                                                     : show(operands[0], path, o);
 }
 
-int cmd_show(int argc, char **argv)
-{
-    char err[TOOLS_ERROR_BYTES];
-    struct options o;
-    int rest, status;
-
-    options_init(&o);
-    if (options_gather(&o, argc, argv, &rest, err))
-        status = print_failure(err);
-    else
-        status = show_query(&o, argv + rest, argc - rest);
-    options_free(&o);
-    return status;
-}
+const struct verb verb_show = {
+    .name = "show",
+    .usage = "show [OPTION]... ID [FILE]",
+    .about = "Prints all data of one error, leak or record of a run, by default the newest.",
+    .has_effect = has_effect,
+    .least = 1,
+    .most = 2,
+    .act = show_id,
+};

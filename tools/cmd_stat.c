@@ -5,25 +5,20 @@
  * its descendants, until it ends; FILE selects all processes of the run, until none runs.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "format/bits.h"
 #include "tools.h"
-
-#define MS_MAX 86400000u
 
 struct stat_request {
     struct stat_options how;
     uint64_t interval_ms;
     uint64_t count; /* number of samples; 0: until the end */
     const char *word;
-    bool help;
 };
 
 /* ---- sampling times -------------------------------------------------------------------------- */
@@ -121,39 +116,34 @@ static int watch_process(struct stat_request *request)
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static bool parse_number(const char *word, uint64_t max, uint64_t *out)
+static const struct option_info options[] = {
+    OPTION_ROW("interval", COUNT, "1000", "milliseconds between rows (-I)", NULL),
+    OPTION_ROW("count", COUNT, "", "end after so many rows (-n)", NULL),
+    OPTION_ROW("json", FLAG, "no", "a JSON object for each row", NULL),
+    OPTION_HELP,
+};
+
+static int stat_watch(struct options *o, int count, char **operands)
 {
-    if (!word || !is_pid(word) || strlen(word) > 9)
-        return false;
-    *out = strtoul(word, NULL, 10);
-    return *out > 0 && *out <= max;
-}
+    struct stat_request request = {
+        .how.json = option_flag(o, "json"),
+        .interval_ms = option_number(o, "interval", 0),
+        .count = option_number(o, "count", 0),
+        .word = operands[0],
+    };
 
-/* getopt's rules; `--` precedes a file whose name begins with a dash. */
-static bool parse(int argc, char **argv, struct stat_request *request)
-{
-    static const struct option longer[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
-    int letter;
-
-    opterr = 0;
-    while ((letter = getopt_long(argc, argv, "I:n:", longer, NULL)) != -1) {
-        request->how.json |= letter == 'j';
-        request->help |= letter == 'h';
-        if (letter == '?' ||
-            (letter == 'I' && !parse_number(optarg, MS_MAX, &request->interval_ms)) ||
-            (letter == 'n' && !parse_number(optarg, UINT32_MAX, &request->count)))
-            return false;
-    }
-    request->word = argv[optind];
-    return request->help || argc - optind == 1;
-}
-
-int cmd_stat(int argc, char **argv)
-{
-    struct stat_request request = {.interval_ms = 1000};
-
-    if (!parse(argc, argv, &request) || request.help)
-        return usage(request.help, "stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID");
+    (void)count;
     return is_pid(request.word) ? watch_process(&request) : watch_path(request.word, &request, -1);
 }
+
+const struct verb verb_stat = {
+    .name = "stat",
+    .usage = "stat [OPTION]... FILE|PID",
+    .about = "Prints the variables of running processes periodically: of PID and its\n"
+             "descendants until PID ends, or of all processes of FILE until none runs.",
+    .options = options,
+    .option_count = countof(options),
+    .least = 1,
+    .most = 1,
+    .act = stat_watch,
+};

@@ -12,36 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/bits.h"
 #include "tools.h"
-
-#define FILE_USUAL "rtcheck.supp"
 
 enum { STATUS_NO_SUCH_ID = 1 };
 
 struct add {
     const char *id;
     const char *file;
-    const char *run; /* NULL: the newest run */
 };
-
-/* false: the arguments are not of this form. */
-static bool arguments_read(int argc, char **argv, struct add *add)
-{
-    *add = (struct add){.file = FILE_USUAL};
-    if (argc < 2 || strcmp(argv[1], "add") != 0)
-        return false;
-    for (int i = 2; i < argc; i++) {
-        if (strncmp(argv[i], "--file=", 7) == 0 && argv[i][7])
-            add->file = argv[i] + 7;
-        else if (argv[i][0] == '-' || add->run)
-            return false;
-        else if (add->id)
-            add->run = argv[i];
-        else
-            add->id = argv[i];
-    }
-    return add->id != NULL;
-}
 
 /* The rule's text, to be freed.  NULL: err has the reason; if err is empty, there is no such id. */
 static char *rule_text(const struct add *add, const char *run, char err[TOOLS_ERROR_BYTES])
@@ -140,20 +119,35 @@ static int add_rule(const struct add *add, const char *run)
     return bad ? print_failure(err) : 0;
 }
 
-int cmd_suppress(int argc, char **argv)
+static int suppress(struct options *o, int count, char **operands)
 {
     char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+    struct add add = {operands[1], option_text(o, "file")};
     struct options none;
-    struct add add;
-    int status;
+    int bad = 0;
 
-    if (!arguments_read(argc, argv, &add))
-        return usage(is_help(argc, argv), "suppress add ID [--file=FILE] [RUN]");
-    if (add.run)
-        return add_rule(&add, add.run);
+    if (strcmp(operands[0], "add") != 0)
+        return print_usage(&verb_suppress);
     options_init(&none);
-    status =
-        find_run(&none, path, sizeof path, NULL, err) ? print_failure(err) : add_rule(&add, path);
+    if (count < 3)
+        bad = find_run(&none, path, sizeof path, NULL, err);
     options_free(&none);
-    return status;
+    return bad ? print_failure(err) : add_rule(&add, count < 3 ? path : operands[2]);
 }
+
+static const struct option_info options[] = {
+    OPTION_ROW("file", PATH, "rtcheck.supp", "the suppression file", NULL),
+    OPTION_HELP,
+};
+
+const struct verb verb_suppress = {
+    .name = "suppress",
+    .usage = "suppress add [OPTION]... ID [RUN]",
+    .about = "Adds a rule for one finding of a run, by default the newest, to a suppression\n"
+             "file.  The rule's name is the id; a rule that exists is not added again.",
+    .options = options,
+    .option_count = countof(options),
+    .least = 2,
+    .most = 3,
+    .act = suppress,
+};

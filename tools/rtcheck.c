@@ -1,23 +1,14 @@
-/* rtcheck.c - main of the command: dispatches to the verb. */
+/* rtcheck.c - main of the command: selects the verb. */
 #include <string.h>
 
-#include "format/bits.h"
 #include "tools.h"
-
-static const struct {
-    const char *name;
-    int (*act)(int argc, char **argv);
-} verbs[] = {
-    {"run", cmd_run},   {"report", cmd_report},     {"dump", cmd_dump}, {"events", cmd_events},
-    {"show", cmd_show}, {"selftest", cmd_selftest}, {"stat", cmd_stat}, {"suppress", cmd_suppress},
-};
 
 int main(int argc, char **argv)
 {
     fds_begin();
     guard_begin();
-    for (unsigned i = 0; argc > 1 && i < countof(verbs); i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].act(argc - 1, argv + 1);
-    return cmd_run(argc, argv);
+    const struct verb *verb = argc > 1 ? verb_named(argv[1]) : NULL;
+    if (verb == &verb_report && is_reporter(argc - 1, argv + 1))
+        return report_for_process(argc - 1, argv + 1);
+    return verb ? verb_do(verb, argc - 1, argv + 1) : verb_do(&verb_run, argc, argv);
 }

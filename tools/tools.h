@@ -1,7 +1,8 @@
 /*
  * tools.h - interface of tools: the verbs of the command `rtcheck`.
  *
- *   cmd_X.c          rtcheck X; cmd_run.c: rtcheck PROGRAM
+ *   verbs.c          the list of verbs; their command lines and --help
+ *   cmd_X.c          rtcheck X: a struct verb and its function; cmd_run.c: rtcheck PROGRAM
  *   find_run.c, find_process.c    the run file that the command line names, or means
  *   rtcheck.c        main: selects the verb
  *
@@ -22,19 +23,25 @@
 #include "options.h"
 #include "perfstat.h"
 
-/* ---- verbs: argv[0] is the verb; they return the exit status --------------------------------- */
+/* ---- verbs.c --------------------------------------------------------------------------------- */
 
-int cmd_run(int argc, char **argv);
-int cmd_report(int argc, char **argv);   /* rtcheck report [OPTIONS] [FILE] */
-int cmd_dump(int argc, char **argv);     /* rtcheck dump FILE */
-int cmd_events(int argc, char **argv);   /* rtcheck events FILE|PID */
-int cmd_selftest(int argc, char **argv); /* rtcheck selftest --events[=all] [-v] */
+extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
+    verb_dump, verb_selftest;
+
+const struct verb *verb_named(const char *name); /* NULL: there is none */
+/* Read the command line, argv[0] is ignored, and call the verb. Return the exit status. */
+int verb_do(const struct verb *verb, int argc, char **argv);
+/* For verbs: the operands are wrong. Return the exit status. */
+int print_usage(const struct verb *verb);
+
+/* ---- cmd_*.c --------------------------------------------------------------------------------- */
+
+int print_version(void);
+/* Is it `report --end FILE` or `report --check IMAGE FILE`, as the runtime starts them? */
+bool is_reporter(int argc, char **argv);
+int report_for_process(int argc, char **argv);
 /* Discard a page through io_uring; *seen is 0 just before.  false: io_uring is not available. */
 bool selftest_ring(unsigned *seen);
-int cmd_stat(int argc, char **argv);     /* rtcheck stat [-I MS] [-n COUNT] [--json] FILE|PID */
-int cmd_show(int argc, char **argv);     /* rtcheck show [OPTIONS] ID [FILE] */
-int cmd_suppress(int argc, char **argv); /* rtcheck suppress add ID [--file=FILE] [RUN] */
-int print_version(void); /* cmd_run.c: the output of --version, for every verb that takes options */
 
 /* ---- find_run.c ------------------------------------------------------------------------------ */
 

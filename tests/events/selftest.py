@@ -116,9 +116,9 @@ def not_there(stage):
 
 
 def misused(stage):
-    for words in ([], ['--what'], ['--events', '-x']):
+    for words, why in (([], 'usage: '), (['--what'], "unknown option '--what'"), (['--events', '-x'], "unknown option '-x'")):
         done, rows = selftest(stage, *words)
-        must(done.returncode == 125 and done.stderr.startswith('usage: ') and not rows, done)
+        must(done.returncode == 125 and done.stderr.startswith('rtcheck: ' + why) and not rows, done)
 
 
 if __name__ == '__main__':

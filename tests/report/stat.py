@@ -321,8 +321,9 @@ def refusals(stage):
         f.write('of no meaning')
     must('is not a run file' in refused(some), 'some file')
     must('cannot be opened' in refused('/nowhere'), 'no file')
-    for words in ((), ('-I',), ('-I', '0', '1'), ('-n', 'x', '1'), ('-q', '1'), ('1', '2')):
-        must('usage: rtcheck stat' in refused(*words), words)
+    for words, why in (((), 'usage: rtcheck stat'), (('-I',), 'option interval needs a value'), (('-I', '0', '1'), "option interval: '0'"),
+                       (('-n', 'x', '1'), "option count: 'x'"), (('-q', '1'), "unknown option '-q'"), (('1', '2'), 'usage: rtcheck stat')):
+        must(why in refused(*words), words)
 
 
 if __name__ == '__main__':

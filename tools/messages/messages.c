@@ -28,17 +28,6 @@ int print_failure(const char *err)
     return STATUS_SETUP;
 }
 
-bool is_help(int argc, char **argv)
-{
-    return argc == 2 && strcmp(argv[1], "--help") == 0;
-}
-
-int usage(bool is_requested, const char *words)
-{
-    fprintf(is_requested ? stdout : stderr, "usage: rtcheck %s\n", words);
-    return is_requested ? 0 : STATUS_SETUP;
-}
-
 void warnings_add(struct warnings *warnings, const char *format, ...)
 {
     if (warnings->count == WARNINGS_MAX)

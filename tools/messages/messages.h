@@ -6,7 +6,7 @@
  *   - A function returns 0 or -errno and puts one sentence into `err`: lower case, no trailing dot,
  *     naming the object.  `return fail(err, -EINVAL, ..)` does both.
  *   - A feature that the machine lacks is not a failure: warnings_add, printed at the end of a run.
- *   - Only the verbs print, by print_failure and usage, and return the exit status.
+ *   - Only the verbs print, by print_failure, and return the exit status.
  *
  * All of this code runs in the launcher or the reporter, never in the checked process.
  */
@@ -34,9 +34,6 @@ int fail(char err[TOOLS_ERROR_BYTES], int code, const char *format, ...)
 
 /* For verbs: print `err` to stderr and return the exit status. */
 int print_failure(const char *err);
-/* Print how a verb is called and return the exit status: 0 if help was requested, else an error. */
-int usage(bool is_requested, const char *words);
-bool is_help(int argc, char **argv);
 
 /* Features that the machine lacks, as text; printed once, at the end of the run. */
 #define WARNINGS_MAX 8

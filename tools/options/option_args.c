@@ -1,9 +1,10 @@
-/* option_args.c - the command line's options, and --help. */
+/* option_args.c - the options of a command line, for every verb, and their --help. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/bits.h"
 #include "options_priv.h"
 
 #define LONG_OPTION_BASE 256
@@ -11,36 +12,68 @@
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
+/* Single letters, for every verb that has the option. */
+static const struct {
+    char letter;
+    const char *option;
+} letters[] = {
+    {'h', "help"},     {'q', "quiet"}, {'T', "interval"},
+    {'I', "interval"}, {'n', "count"}, {'v', "verbose"},
+};
+
 /* Report `word` as unknown or ambiguous: getopt distinguishes them only in its own message. */
-static int refuse_word(const char *word, char err[TOOLS_ERROR_BYTES])
+static int refuse_word(const struct verb *verb, const char *word, char err[TOOLS_ERROR_BYTES])
 {
     const char *name = word + strspn(word, "-");
     size_t n = strcspn(name, "=");
     char list[256] = "";
     unsigned hits = 0;
-    for (unsigned i = 0; option_at(i); i++) {
-        if (strncmp(option_at(i)->name, name, n) != 0)
+    for (unsigned i = 0; option_at(verb, i); i++) {
+        if (strncmp(option_at(verb, i)->name, name, n) != 0)
             continue;
         size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", hits++ ? ", " : "", option_at(i)->name);
+        snprintf(list + used, sizeof list - used, "%s%s", hits++ ? ", " : "",
+                 option_at(verb, i)->name);
     }
     if (n > 0 && hits > 1)
         return fail(err, -EINVAL, "option '%.60s' is ambiguous: %s", word, list);
-    return fail(err, -EINVAL, "unknown option '%.60s' (rtcheck --help lists them)", word);
+    return fail(err, -EINVAL, "unknown option '%.60s' (rtcheck%s%s --help lists them)", word,
+                verb ? " " : "", verb ? verb->name : "");
 }
 
 /* getopt's table.  Values differ: otherwise getopt accepts an ambiguous abbreviation. */
-static void make_long_options(struct option longs[OPTION_COUNT_MAX + 1])
+static void make_long_options(const struct verb *verb, struct option longs[OPTION_COUNT_MAX + 1])
 {
     const struct option_info *info;
     unsigned i = 0;
-    for (; (info = option_at(i)); i++)
+    for (; (info = option_at(verb, i)); i++)
         longs[i] = (struct option){
             .name = info->name,
-            .has_arg = info->kind == KIND_FLAG ? optional_argument : required_argument,
+            .has_arg =
+                info->kind == KIND_FLAG || info->bare ? optional_argument : required_argument,
             .val = LONG_OPTION_BASE + (int)i,
         };
     longs[i] = (struct option){0};
+}
+
+/* Index of the option of a letter, or of getopt's value of a long option. */
+static unsigned index_of(const struct verb *verb, int c)
+{
+    for (unsigned i = 0; i < countof(letters); i++)
+        if (letters[i].letter == c)
+            return option_index(verb, letters[i].option, strlen(letters[i].option));
+    return (unsigned)(c - LONG_OPTION_BASE);
+}
+
+static void make_letters(const struct verb *verb, char out[2 * countof(letters) + 3])
+{
+    strcpy(out, !verb || verb->most == OPERANDS_ANY ? "+:" : ":");
+    for (unsigned i = 0; i < countof(letters); i++) {
+        const struct option_info *info = option_at(verb, index_of(verb, letters[i].letter));
+        char *end = out + strlen(out);
+        if (info)
+            sprintf(end, "%c%s", letters[i].letter, info->kind == KIND_FLAG ? "" : ":");
+    }
 }
 
 static int word_set(struct options *o, unsigned index, const char *given,
@@ -65,56 +98,72 @@ static int set_shown(struct options *o, const char *given, char err[TOOLS_ERROR_
         snprintf(o->note, sizeof o->note, "-frames %.20s: %llu taken%s", given,
                  (unsigned long long)taken, n > SHOWN_MAX ? "; --num-callers goes up to 64" : "");
     snprintf(value, sizeof value, "%llu", (unsigned long long)taken);
-    return word_set(o, option_index("num-callers", 11), value, err);
+    return word_set(o, option_index(o->verb, "num-callers", 11), value, err);
 }
 
-static bool is_frames_of_dbx(const char *word, int c)
+/* Is it option `index` as -frames, with one dash? */
+static bool is_frames_of_dbx(const struct verb *verb, const char *word, unsigned index)
 {
-    return c == LONG_OPTION_BASE + (int)option_index("frames", 6) && word[0] == '-' &&
-           word[1] != '-';
+    return word[0] == '-' && word[1] != '-' && option_at(verb, index) &&
+           strcmp(option_at(verb, index)->name, "frames") == 0;
+}
+
+/* The word whose option getopt has read; optind was `before`. */
+static const char *word_read(char **argv, int before)
+{
+    if (optind == before) /* more letters follow in the word */
+        return argv[optind];
+    return argv[optind - 1 - (optarg && optarg == argv[optind - 1])];
 }
 
 int options_from_args(struct options *o, int argc, char **argv, int *rest,
                       char err[TOOLS_ERROR_BYTES])
 {
     struct option longs[OPTION_COUNT_MAX + 1];
-    make_long_options(longs);
+    char shorts[2 * countof(letters) + 3];
+    int c, bad = 0, before = 1;
+    make_long_options(o->verb, longs);
+    make_letters(o->verb, shorts);
     optind = 0; /* glibc: reset the state of an earlier call */
     opterr = 0;
-    for (;;) {
-        const char *word = argv[optind ? optind : 1];
-        int c = getopt_long_only(argc, argv, "+:qhT:", longs, NULL);
-        int bad = 0;
-        if (c == -1)
-            break;
-        if (is_frames_of_dbx(word, c))
+    while (!bad && (c = getopt_long_only(argc, argv, shorts, longs, NULL)) != -1) {
+        unsigned index = index_of(o->verb, c == ':' ? optopt : c);
+        const char *word = word_read(argv, before);
+        before = optind;
+        if (c == '?')
+            bad = refuse_word(o->verb, word, err);
+        else if (c != ':' && is_frames_of_dbx(o->verb, word, index))
             bad = set_shown(o, optarg, err);
-        else if (c >= LONG_OPTION_BASE)
-            bad = word_set(o, (unsigned)(c - LONG_OPTION_BASE), optarg, err);
-        else if (c == 'q')
-            bad = word_set(o, option_index("quiet", 5), NULL, err);
-        else if (c == 'h')
-            bad = word_set(o, option_index("help", 4), NULL, err);
-        else if (c == 'T')
-            bad = word_set(o, option_index("interval", 8), optarg, err);
-        else if (c == ':')
-            bad = word_set(o,
-                           optopt == 'T' ? option_index("interval", 8)
-                                         : (unsigned)(optopt - LONG_OPTION_BASE),
-                           NULL, err);
         else
-            bad = refuse_word(word, err);
-        if (bad)
-            return bad;
+            bad = word_set(o, index, c == ':' ? NULL : optarg, err);
     }
     *rest = optind;
+    return bad;
+}
+
+static bool has_effect(const struct verb *verb, const struct option_info *info)
+{
+    return !verb->has_effect || verb->has_effect(info->name);
+}
+
+static int refuse_without_effect(const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    const struct option_info *info;
+    for (unsigned i = 0; (info = option_at(o->verb, i)); i++)
+        if (o->is_set[i] && !has_effect(o->verb, info))
+            return fail(err, -EINVAL, "option %s has no effect on rtcheck %s", info->name,
+                        o->verb->name);
     return 0;
 }
 
-int options_gather(struct options *o, int argc, char **argv, int *rest, char err[TOOLS_ERROR_BYTES])
+int options_gather(struct options *o, const struct verb *verb, int argc, char **argv, int *rest,
+                   char err[TOOLS_ERROR_BYTES])
 {
-    int bad = options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
-    return bad ? bad : options_from_args(o, argc, argv, rest, err);
+    o->verb = verb;
+    int bad = verb->options ? 0 : options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
+    if (!bad)
+        bad = options_from_args(o, argc, argv, rest, err);
+    return bad ? bad : refuse_without_effect(o, err);
 }
 
 bool option_is_among(const char *name, const char *const names[], size_t count)
@@ -123,16 +172,6 @@ bool option_is_among(const char *name, const char *const names[], size_t count)
         if (strcmp(name, names[i]) == 0)
             return true;
     return false;
-}
-
-int options_refuse(const struct options *o, const char *verb, bool (*has_effect)(const char *name),
-                   char err[TOOLS_ERROR_BYTES])
-{
-    for (unsigned i = 0; option_at(i); i++)
-        if (o->is_set[i] && !has_effect(option_at(i)->name))
-            return fail(err, -EINVAL, "option %s has no effect on rtcheck %s", option_at(i)->name,
-                        verb);
-    return 0;
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */
@@ -167,6 +206,7 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_NAMES] = "=EVENT,...",
         [KIND_GEN] = "=WORD",
         [KIND_NUMBER] = "=N",
+        [KIND_COUNT] = "=N",
         [KIND_BYTE] = "=BYTE",
         [KIND_HEAP] = "=private|file",
         [KIND_EVENTS] = "=calls|all",
@@ -190,7 +230,7 @@ static void print_option(FILE *out, const struct option_info *info)
     char name[64], text[256];
     bool shows_default =
         *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);
-    snprintf(name, sizeof name, "--%s%s", info->name, shape[info->kind]);
+    snprintf(name, sizeof name, info->bare ? "--%s[%s]" : "--%s%s", info->name, shape[info->kind]);
     snprintf(text, sizeof text, "%s%s%s%s", info->help, shows_default ? " [" : "",
              shows_default ? info->initial : "", shows_default ? "]" : "");
     fprintf(out, "  %-*s", HELP_INDENT - 2, name);
@@ -199,25 +239,10 @@ static void print_option(FILE *out, const struct option_info *info)
     print_wrapped(out, text);
 }
 
-void options_print_help(FILE *out)
+void options_print(const struct verb *verb, FILE *out)
 {
-    fputs("usage: rtcheck [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-          "       rtcheck report [OPTION]... [FILE]\n"
-          "       rtcheck show [OPTION]... ID [FILE]\n"
-          "       rtcheck suppress add ID [--file=FILE] [RUN]\n"
-          "       rtcheck events FILE|PID\n"
-          "       rtcheck stat [-I MILLISECONDS] [-n COUNT] [--json] FILE|PID\n"
-          "       rtcheck dump FILE\n"
-          "       rtcheck selftest --events[=all] [-v]\n\n"
-          "Runs PROGRAM, unmodified, with its memory checked, and says afterwards what it\n"
-          "did wrong and what it held; needs no privileges.  Options may be abbreviated\n"
-          "and may have one dash:\n\n",
-          out);
-    for (unsigned i = 0; option_at(i); i++)
-        print_option(out, option_at(i));
-    fputs("\nThe same as KEY=VALUE:KEY=VALUE, with _ for -, in RTCHECK_OPTIONS.\n"
-          "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
-          "checked; PROGRAM's signal; --error-exitcode when there were problems; 120 when\n"
-          "the report is incomplete; else PROGRAM's own status.\n",
-          out);
+    const struct option_info *info;
+    for (unsigned i = 0; (info = option_at(verb, i)); i++)
+        if (info->help && has_effect(verb, info))
+            print_option(out, info);
 }

@@ -57,13 +57,10 @@ static bool parse_byte(const char *text, uint64_t *out)
 /* Minimum and maximum of a number, by kind. */
 static const struct {
     uint64_t least, most;
-} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES},
-                [KIND_LIMIT] = {1, 10000},
-                [KIND_CALLERS] = {1, RTC_STACK_FRAMES},
-                [KIND_MATCH] = {1, RTC_STACK_FRAMES},
-                [KIND_NUMBER] = {0, 1000000},
-                [KIND_PAIRS] = {0, MEASURE_MOST},
-                [KIND_REDZONE] = {16, 4096}};
+} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES},  [KIND_LIMIT] = {1, 10000},
+                [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES},
+                [KIND_NUMBER] = {0, 1000000},           [KIND_COUNT] = {1, 999999999},
+                [KIND_PAIRS] = {0, MEASURE_MOST},       [KIND_REDZONE] = {16, 4096}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -163,6 +160,7 @@ static const char *const value_syntaxes[] = {
     [KIND_NAMES] = "names, with commas",
     [KIND_GEN] = "no, yes or all",
     [KIND_NUMBER] = "a number up to 1000000",
+    [KIND_COUNT] = "a number from 1 to 999999999",
     [KIND_BYTE] = "a byte (0..255, 0x.., or no)",
     [KIND_HEAP] = "private or file",
     [KIND_EVENTS] = "calls or all",
@@ -219,6 +217,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     case KIND_LIMIT:
     case KIND_CALLERS:
     case KIND_NUMBER:
+    case KIND_COUNT:
     case KIND_PAIRS:
     case KIND_MATCH:
     case KIND_REDZONE:

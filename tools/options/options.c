@@ -15,7 +15,7 @@
 enum option_where { WHERE_L = 0, WHERE_R = 1 };
 
 #define OPTION(name, kind, initial, where, help) \
-    {name, initial, help, KIND_##kind, WHERE_##where == WHERE_R},
+    {name, initial, help, KIND_##kind, WHERE_##where == WHERE_R, NULL},
 static const struct option_info table[] = {
 #include "format/options.def"
 };
@@ -25,9 +25,11 @@ static_assert(countof(table) <= OPTION_COUNT_MAX, "raise OPTION_COUNT_MAX");
 
 #define SEPARATORS ": \t\r\n"
 
-const struct option_info *option_at(unsigned index)
+const struct option_info *option_at(const struct verb *verb, unsigned index)
 {
-    return index < countof(table) ? &table[index] : NULL;
+    bool has_own = verb && verb->options;
+    const struct option_info *options = has_own ? verb->options : table;
+    return index < (has_own ? verb->option_count : countof(table)) ? &options[index] : NULL;
 }
 
 void options_init(struct options *o)
@@ -44,12 +46,13 @@ void options_free(struct options *o)
 
 int option_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES])
 {
-    const struct option_info *info = &table[index];
-    if (!given && info->kind != KIND_FLAG)
+    const struct option_info *info = option_at(o->verb, index);
+    given = given ? given : info->kind == KIND_FLAG ? "yes" : info->bare;
+    if (!given)
         return fail(err, -EINVAL, "option %s needs a value: %s", info->name,
                     value_syntax(info->kind));
     char value[4096];
-    if (!value_canonical(info->kind, given ? given : "yes", value, sizeof value))
+    if (!value_canonical(info->kind, given, value, sizeof value))
         return fail(err, -EINVAL, "option %s: '%.60s' is not %s", info->name, given,
                     value_syntax(info->kind));
     bool is_list = info->kind == KIND_PATHS || info->kind == KIND_MAP;
@@ -64,15 +67,16 @@ int option_set(struct options *o, unsigned index, const char *given, char err[TO
 
 int option_give(struct options *o, const char *name, const char *value, char err[TOOLS_ERROR_BYTES])
 {
-    return option_set(o, option_index(name, strlen(name)), value, err);
+    return option_set(o, option_index(o->verb, name, strlen(name)), value, err);
 }
 
 /* ---- RTCHECK_OPTIONS ------------------------------------------------------------------------- */
 
-unsigned option_index(const char *key, size_t n)
+unsigned option_index(const struct verb *verb, const char *key, size_t n)
 {
-    for (unsigned i = 0; i < countof(table); i++) {
-        const char *name = table[i].name;
+    const struct option_info *info;
+    for (unsigned i = 0; (info = option_at(verb, i)); i++) {
+        const char *name = info->name;
         size_t k = 0;
         while (k < n && name[k] && name[k] == (key[k] == '_' ? '-' : key[k]))
             k++;
@@ -114,7 +118,7 @@ int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_
     bool is_after_value = false; /* whether the previous value was not quoted */
     while (*(at += strspn(at, SEPARATORS))) {
         size_t n = strcspn(at, "=" SEPARATORS);
-        unsigned index = option_index(at, n);
+        unsigned index = option_index(o->verb, at, n);
         if (index == OPTION_COUNT_MAX)
             return fail(
                 err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60, at,
@@ -141,10 +145,11 @@ int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_
 
 static const char *value_in_force(const struct options *o, const char *name, bool (*is_kind)(int))
 {
-    unsigned index = option_index(name, strlen(name));
-    if (index == OPTION_COUNT_MAX || !is_kind(table[index].kind))
+    unsigned index = option_index(o->verb, name, strlen(name));
+    const struct option_info *info = option_at(o->verb, index);
+    if (!info || !is_kind(info->kind))
         abort(); /* a name that is not in the table is a bug of the caller */
-    return o->value[index] ? o->value[index] : table[index].initial;
+    return o->value[index] ? o->value[index] : info->initial;
 }
 
 static bool is_flag(int kind)
@@ -164,7 +169,7 @@ static bool is_text(int kind)
 
 bool option_is_given(const struct options *o, const char *name)
 {
-    unsigned index = option_index(name, strlen(name));
+    unsigned index = option_index(o->verb, name, strlen(name));
     return index < OPTION_COUNT_MAX && o->value[index];
 }
 

@@ -30,20 +30,76 @@
 #define OPTION_COUNT_MAX 64
 #define MEASURE_MOST 255u /* pairs: kind PAIRS of options.def */
 
-/* One option of the table. */
+enum option_kind {
+    KIND_FLAG,
+    KIND_SIZE,
+    KIND_PATH,
+    KIND_PATHS,
+    KIND_NAMES,
+    KIND_GEN,
+    KIND_NUMBER,
+    KIND_COUNT,
+    KIND_BYTE,
+    KIND_HEAP,
+    KIND_EVENTS,
+    KIND_FRAMES,
+    KIND_LIMIT,
+    KIND_ON_ERROR,
+    KIND_CALLERS,
+    KIND_MATCH,
+    KIND_AT_EXIT,
+    KIND_COLOR,
+    KIND_FORMAT,
+    KIND_TOOL,
+    KIND_ANNOTATE,
+    KIND_MAP,
+    KIND_LEAK_CHECK,
+    KIND_RESOLUTION,
+    KIND_LEAK_KINDS,
+    KIND_PAIRS,
+    KIND_REDZONE,
+};
+
+/* One option of a verb. */
 struct option_info {
     const char *name;    /* as on the command line */
     const char *initial; /* text of the default */
-    const char *help;
+    const char *help;    /* NULL: --help omits the option */
     int kind;
-    bool is_runtime; /* used by the runtime, not by the launcher or the reporter */
+    bool is_runtime;  /* used by the runtime, not by the launcher or the reporter */
+    const char *bare; /* the value if none is given; NULL: a value is required, but for flags */
 };
 
-/* Entry `index` of the table; NULL past its end. */
-const struct option_info *option_at(unsigned index);
+/* Rows of a verb's table; every table contains OPTION_HELP. */
+#define OPTION_ROW(name, kind, initial, help, bare)   \
+    {                                                 \
+        name, initial, help, KIND_##kind, false, bare \
+    }
+#define OPTION_HELP OPTION_ROW("help", FLAG, "no", "print this and end", NULL)
+#define OPERANDS_ANY (-1) /* those of another program: options end at the first */
+
+struct options;
+
+/* A verb of the command: what its command line may contain, and its --help. */
+struct verb {
+    const char *name;
+    const char *usage;                 /* the command line in one line */
+    const char *about;                 /* lines for --help, above and below the options */
+    const char *notes;                 /* NULL: none */
+    const struct option_info *options; /* NULL: those of options.def */
+    unsigned option_count;
+    bool (*has_effect)(const char *option); /* NULL: all have */
+    int least, most;                        /* number of operands */
+    /* Return the exit status. */
+    int (*act)(struct options *o, int count, char **operands);
+};
+
+/* Option `index` of a verb (NULL: of options.def); NULL past the last. */
+const struct option_info *option_at(const struct verb *verb, unsigned index);
 
 /* The options in effect.  value[i] is canonical text, NULL = not given; owned by the struct. */
 struct options {
+    const struct verb *verb; /* whose options they are; NULL: those of options.def */
     char *value[OPTION_COUNT_MAX];
     bool is_set[OPTION_COUNT_MAX]; /* by the command line, not by the environment */
     char note[128];                /* "" = none; how an option was interpreted if not literally */
@@ -61,21 +117,22 @@ int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_
 
 /*
  * Add the settings of argv[1..]: -name or --name, `=value` or the next argument, unambiguous
- * abbreviations, -q and -h.  Stop at the first word that is not an option, or after "--", and store
- * its index in *rest.  -EINVAL: err names the argument.
+ * abbreviations, single letters.  Options end after "--"; without a verb, or if the verb takes any
+ * operands, also at the first word that is no option.  Other verbs' operands are moved behind the
+ * options.  *rest is the index of the first operand.  -EINVAL: err names the argument.
  */
 int options_from_args(struct options *o, int argc, char **argv, int *rest,
                       char err[TOOLS_ERROR_BYTES]);
 
-/* Both of the above, first the environment (RTCHECK_OPTIONS), then the arguments; for verbs. */
-int options_gather(struct options *o, int argc, char **argv, int *rest,
+/*
+ * Both of the above for a verb, first the environment (RTCHECK_OPTIONS) if the options are those of
+ * options.def, then the arguments.  -EINVAL also for an argument without effect on the verb.
+ */
+int options_gather(struct options *o, const struct verb *verb, int argc, char **argv, int *rest,
                    char err[TOOLS_ERROR_BYTES]);
 
 /* Is `name` one of `count` names? */
 bool option_is_among(const char *name, const char *const names[], size_t count);
-/* -EINVAL, err names it: an option on the command line has no effect on `verb`. */
-int options_refuse(const struct options *o, const char *verb, bool (*has_effect)(const char *name),
-                   char err[TOOLS_ERROR_BYTES]);
 
 /* The value in force.  Abort if the table has no option `name` of the getter's kind. */
 bool option_flag(const struct options *o, const char *name);
@@ -100,8 +157,8 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
 int option_give(struct options *o, const char *name, const char *value,
                 char err[TOOLS_ERROR_BYTES]);
 
-/* Usage and every option, from the table. */
-void options_print_help(FILE *out);
+/* Print the options that have an effect on the verb. */
+void options_print(const struct verb *verb, FILE *out);
 
 /* ---- suppressions.c -------------------------------------------------------------------------- */
 

@@ -10,35 +10,6 @@
 
 #include "options.h"
 
-enum option_kind {
-    KIND_FLAG,
-    KIND_SIZE,
-    KIND_PATH,
-    KIND_PATHS,
-    KIND_NAMES,
-    KIND_GEN,
-    KIND_NUMBER,
-    KIND_BYTE,
-    KIND_HEAP,
-    KIND_EVENTS,
-    KIND_FRAMES,
-    KIND_LIMIT,
-    KIND_ON_ERROR,
-    KIND_CALLERS,
-    KIND_MATCH,
-    KIND_AT_EXIT,
-    KIND_COLOR,
-    KIND_FORMAT,
-    KIND_TOOL,
-    KIND_ANNOTATE,
-    KIND_MAP,
-    KIND_LEAK_CHECK,
-    KIND_RESOLUTION,
-    KIND_LEAK_KINDS,
-    KIND_PAIRS,
-    KIND_REDZONE,
-};
-
 /* ---- option_values.c: functions return false for text that is not of the kind -------------- */
 
 bool parse_flag(const char *text, bool *out);
@@ -55,7 +26,7 @@ const char *value_syntax(int kind);
 /* ---- options.c ------------------------------------------------------------------------------- */
 
 /* Index of the key [key, key + n), with '_' read as '-'; OPTION_COUNT_MAX if there is none. */
-unsigned option_index(const char *key, size_t n);
+unsigned option_index(const struct verb *verb, const char *key, size_t n);
 /* `given` NULL: the name had no value.  -EINVAL: err describes the expected value. */
 int option_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES]);
 

@@ -291,9 +291,9 @@ static void abbreviations(void **state)
 {
     (void)state;
     unsigned found = 0;
-    for (unsigned i = 0; option_at(i); i++) {
-        for (unsigned k = i + 1; option_at(k); k++) {
-            const char *a = option_at(i)->name, *b = option_at(k)->name;
+    for (unsigned i = 0; option_at(NULL, i); i++) {
+        for (unsigned k = i + 1; option_at(NULL, k); k++) {
+            const char *a = option_at(NULL, i)->name, *b = option_at(NULL, k)->name;
             char pair[128], word[64];
             if (!describe_pair(a, b, pair, sizeof pair))
                 continue;
@@ -390,9 +390,9 @@ static void single_letters(void **state)
     (void)state;
     struct options o;
     int rest;
-    for (unsigned i = 0; option_at(i); i++) /* -q and -h conflict with no abbreviation */
-        if (option_at(i)->name[0] == 'q')
-            assert_string_equal(option_at(i)->name, "quiet");
+    for (unsigned i = 0; option_at(NULL, i); i++) /* -q and -h conflict with no abbreviation */
+        if (option_at(NULL, i)->name[0] == 'q')
+            assert_string_equal(option_at(NULL, i)->name, "quiet");
     assert_int_equal(parse(&o, &rest, "-h", NULL, NULL), 0);
     assert_true(option_flag(&o, "help"));
     options_free(&o);
@@ -412,11 +412,11 @@ static void defaults(void **state)
     (void)state;
     struct options o;
     options_init(&o);
-    for (unsigned i = 0; option_at(i); i++) {
+    for (unsigned i = 0; option_at(NULL, i); i++) {
         char setting[256];
-        if (!*option_at(i)->initial)
+        if (!*option_at(NULL, i)->initial)
             continue; /* a default is a value of its kind */
-        snprintf(setting, sizeof setting, "%s=%s", option_at(i)->name, option_at(i)->initial);
+        snprintf(setting, sizeof setting, "%s=%s", option_at(NULL, i)->name, option_at(NULL, i)->initial);
         assert_int_equal(options_from_text(&o, setting, err), 0);
     }
     options_free(&o);

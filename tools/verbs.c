@@ -1,0 +1,64 @@
+/* verbs.c - the verbs of the command; reads the command line of a verb, then calls it. */
+#include <string.h>
+
+#include "format/bits.h"
+#include "tools.h"
+
+static const struct verb *const verbs[] = {
+    &verb_run,    &verb_report, &verb_show, &verb_suppress,
+    &verb_events, &verb_stat,   &verb_dump, &verb_selftest,
+};
+
+const struct verb *verb_named(const char *name)
+{
+    for (unsigned i = 0; i < countof(verbs); i++)
+        if (strcmp(name, verbs[i]->name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+int print_usage(const struct verb *verb)
+{
+    fprintf(stderr, "rtcheck: usage: rtcheck %s\n", verb->usage);
+    return STATUS_SETUP;
+}
+
+/* The help of `run` is that of the command: it has the usage of all verbs. */
+static int print_help(const struct verb *verb)
+{
+    printf("usage: rtcheck %s\n", verb->usage);
+    for (unsigned i = 0; verb == &verb_run && i < countof(verbs); i++)
+        if (verbs[i] != verb)
+            printf("       rtcheck %s\n", verbs[i]->usage);
+    printf("\n%s\n\n", verb->about);
+    options_print(verb, stdout);
+    if (verb->notes)
+        printf("\n%s\n", verb->notes);
+    return fflush(stdout) != 0 || ferror(stdout) ? STATUS_SETUP : 0;
+}
+
+static bool takes(const struct verb *verb, int operands)
+{
+    return operands >= verb->least && (verb->most == OPERANDS_ANY || operands <= verb->most);
+}
+
+int verb_do(const struct verb *verb, int argc, char **argv)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct options o;
+    int rest, status;
+
+    options_init(&o);
+    if (options_gather(&o, verb, argc, argv, &rest, err))
+        status = print_failure(err);
+    else if (option_flag(&o, "help"))
+        status = print_help(verb);
+    else if (option_is_given(&o, "version") && option_flag(&o, "version"))
+        status = print_version();
+    else if (!takes(verb, argc - rest))
+        status = print_usage(verb);
+    else
+        status = verb->act(&o, argc - rest, argv + rest);
+    options_free(&o);
+    return status;
+}
