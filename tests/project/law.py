@@ -4,7 +4,8 @@
 
 A room can include its own headers and the interfaces of the rooms below it, and no other header of the
 project; no include uses a path around its room; headers that the runtime must not use are not included, and
-its variables are hidden; the top of the tree has only the entries that the architecture names.
+its variables are hidden; the door of each room describes it; the top of the tree has only the entries that the
+architecture names.
 """
 import json
 import os
@@ -79,6 +80,7 @@ RUNTIME = [MACHINE] + SHADOW + [room for room in SEES if room.startswith("src")]
 SHOWN = re.compile(r"^extern (?!HIDDEN)[^(\n]*[;{]", re.MULTILINE)
 SCRATCH = tempfile.TemporaryDirectory()
 TRY = pathlib.Path(SCRATCH.name, "try.c")
+DOOR_LINES = range(10, 31)  # of the comment that describes a room: its purpose, data and locks
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 
 wrong = []
@@ -161,6 +163,23 @@ def check_rooms():
                 wrong.append(f"{path.relative_to(SOURCE)}: {room} is no room")
 
 
+def described_lines(text):
+    """The number of lines of the comment that a file begins with."""
+    comment = re.match(r"/\*.*?\*/", text, re.DOTALL)
+    return comment[0].count("\n") + 1 if comment else 0
+
+
+def check_doors():
+    """Each room has a door, the header in the second column of the table of rooms, which begins with its description."""
+    doors = dict(re.findall(r"^\| (\w+[/\w]*) \| `(\w+\.h)`", (SOURCE / "ARCHITECTURE.md").read_text(), re.MULTILINE))
+    for room in [*SEES, "include/format"]:
+        door = SOURCE / room / doors.get(room.replace(platform.machine(), "x86_64"), "none")
+        lines = described_lines(door.read_text()) if door.is_file() else 0
+        if room != "src" and lines not in DOOR_LINES:  # src itself has only the composition root
+            wrong.append(f"{door.relative_to(SOURCE)}: its first comment has {lines} lines, not "
+                         f"{min(DOOR_LINES)} to {max(DOOR_LINES)}")
+
+
 def check_top():
     """The top of the tree is its table of contents; git, if present, lists the tracked entries."""
     listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "-C", SOURCE, "ls-files"],
@@ -172,6 +191,7 @@ def check_top():
 
 check_top()
 check_rooms()
+check_doors()
 check_files()
 check_sight(flags())
 print("\n".join(sorted(set(wrong))))
