@@ -75,7 +75,7 @@ static NOINLINE void free_with_a_wrong_size(void)
         free_sized(text, 16); /* and its end */
 }
 
-static NOINLINE void write_behind(void)
+static NOINLINE void write_past_end(void)
 {
     char *text = copy_of("01234567"), *end = text + 9;
     *(char *)hidden(end) = '!';
@@ -96,7 +96,7 @@ static NOINLINE void write_after_free(void)
     *(char *)hidden(text) = 'G';
 }
 
-static NOINLINE void ask_for_too_much(void)
+static NOINLINE void request_too_much(void)
 {
     free(malloc((size_t)hidden((void *)((size_t)1 << 62))));
 }
@@ -123,10 +123,10 @@ int main(void)
     free_inside();
     free_what_is_static();
     free_with_a_wrong_size();
-    write_behind();
+    write_past_end();
     write_before();
     write_after_free();
-    ask_for_too_much();
+    request_too_much();
     advance();
     lose();
     printf("demo: ten mistakes, and here we are\n");
