@@ -281,7 +281,7 @@ static const struct {
              {"calloc", zeroed, 0},   {"grow", grow, 0},     {"aligned", aligned, 0},
              {"large", large, 0},     {"batch", batch, 0},   {"thread", thread, 0},
              {"map", map_and_unmap, 0}, {"discard", discard, 0},
-             {"nothing", discard_nothing, 0}, {"break", ask_break, 0}};
+             {"nothing", discard_nothing, 0}, {"break", query_break, 0}};
 
 static int usage(void)
 {

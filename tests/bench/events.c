@@ -22,7 +22,7 @@
 #define RANGES (1 << 16 | 1 << 17) /* VM_MAPPED, VM_UNMAPPED: the same numbers in both */
 
 static const char *how;
-static volatile unsigned long told; /* volatile: libc declares the calls that call back here as leaf functions */
+static volatile unsigned long reported; /* volatile: libc declares the calls that call back here as leaf functions */
 static char *page, *holes; /* of a page, a page before each */
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -34,7 +34,7 @@ static _Noreturn void fail(const char *what, const char *why)
 static void note(unsigned type, void *event, void *arg)
 {
     (void)type, (void)event, (void)arg;
-    told++;
+    reported++;
 }
 
 /* ---- handlers ------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static void *hole(size_t i)
     return holes + (2 * (i % HOLES) + 1) * PAGE;
 }
 
-static int hear(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int on_event(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
     (void)p, (void)event, (void)param, (void)size, (void)context;
     return 0;
@@ -90,14 +90,14 @@ static void profile_begin(const char *event)
     if (!rtc_profile_open || rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL))
         fail("BENCH_PROFILE", "no profile");
     for (ssize_t i = rtc_profile_query_events(p, list, &count); i-- > 0;)
-        if (strcmp(list[i].name, event) == 0 && rtc_profile_register_callback(p, list[i].id, hear, NULL) == 0)
+        if (strcmp(list[i].name, event) == 0 && rtc_profile_register_callback(p, list[i].id, on_event, NULL) == 0)
             return;
     fail(event, "no such event");
 }
 
 void events_begin(void)
 {
-    const char *said = getenv("BENCH_EVENTS"), *profile = getenv("BENCH_PROFILE");
+    const char *setting = getenv("BENCH_EVENTS"), *profile = getenv("BENCH_PROFILE");
     if (profile)
         profile_begin(profile);
     page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -106,21 +106,21 @@ void events_begin(void)
         fail("mmap", "refused");
     for (size_t i = 0; i < HOLES; i++)
         munmap(hole(i), PAGE);
-    if (!said)
+    if (!setting)
         return;
-    how = strchr(said, '-') ? strchr(said, '-') + 1 : "";
-    if (strncmp(said, "ucm-", 4) == 0)
+    how = strchr(setting, '-') ? strchr(setting, '-') + 1 : "";
+    if (strncmp(setting, "ucm-", 4) == 0)
         register_in(ucm(), "ucm_set_event_handler", "ucm_unset_event_handler");
     else
         register_in(RTLD_DEFAULT, "rtc_event_set_handler", "rtc_event_unset_handler");
-    told = 0;
+    reported = 0;
 }
 
 void events_end(void)
 {
-    unsigned long before = told;
+    unsigned long before = reported;
     map_and_unmap(1);
-    if (how && told - before != (strcmp(how, "one") == 0 ? 2 : 0))
+    if (how && reported - before != (strcmp(how, "one") == 0 ? 2 : 0))
         fail(how, "not told, or told what it did not ask for");
 }
 
@@ -154,7 +154,7 @@ void discard_nothing(size_t count)
     advise(count, 0);
 }
 
-void ask_break(size_t count)
+void query_break(size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (sbrk(0) == (void *)-1)

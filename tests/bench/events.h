@@ -20,6 +20,6 @@ void events_end(void);
 void map_and_unmap(size_t count); /* one untouched page */
 void discard(size_t count);       /* one resident page */
 void discard_nothing(size_t count); /* the kernel returns at once */
-void ask_break(size_t count);       /* no system call at all */
+void query_break(size_t count);       /* no system call at all */
 
 #endif

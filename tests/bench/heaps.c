@@ -92,10 +92,10 @@ static void hello(size_t count)
     (void)count;
 }
 
-static double microseconds(int who)
+static double microseconds(int usage_of)
 {
     struct rusage u;
-    getrusage(who, &u);
+    getrusage(usage_of, &u);
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
