@@ -22,7 +22,7 @@ __attribute__((noinline)) static void leak(void)
     memset(malloc(26), 1, 26);
 }
 
-__attribute__((noinline)) static void leak_with_behind(void)
+__attribute__((noinline)) static void leak_with_indirect(void)
 {
     void *volatile *owner = malloc(32);
     *owner = malloc(48);
@@ -58,7 +58,7 @@ __attribute__((noinline)) static void free_what_is_static(void)
     free(own + (kept != NULL));
 }
 
-__attribute__((noinline)) static void write_behind(void)
+__attribute__((noinline)) static void write_past_end(void)
 {
     volatile char *block = malloc(9);
     block[9] = '!';
@@ -88,8 +88,8 @@ int main(int argc, char **argv)
     static const struct {
         char letter;
         void (*act)(void);
-    } acts[] = {{'l', leak}, {'h', leak_with_behind}, {'p', keep_inside}, {'k', keep}, {'d', free_twice},
-                {'m', free_inside}, {'x', free_what_is_static}, {'w', write_behind}, {'f', in_child}};
+    } acts[] = {{'l', leak}, {'h', leak_with_indirect}, {'p', keep_inside}, {'k', keep}, {'d', free_twice},
+                {'m', free_inside}, {'x', free_what_is_static}, {'w', write_past_end}, {'f', in_child}};
 
     for (const char *letter = argc > 1 ? argv[1] : ACTS; *letter; letter++)
         for (unsigned i = 0; i < sizeof acts / sizeof *acts; i++)
