@@ -20,7 +20,7 @@ namespace rows {
 
 void in_control()
 {
-    const char *library = is_ours() ? "librtcheck.so" : "libstdc++.so.6";
+    const char *library = is_preloaded() ? "librtcheck.so" : "libstdc++.so.6";
     const char *name = module_name(dlsym(RTLD_DEFAULT, "_Znwm"));
     expect(std::strncmp(name, library, std::strlen(library)) == 0,
            "operator new is that of %s, not of %s", name, library);

@@ -191,14 +191,14 @@ void handler_of_malloc_is_none()
     std::set_new_handler(nullptr);
 }
 
-void handler_is_told()
+void handler_is_called()
 {
     std::new_handler before = std::get_new_handler();
     std::new_handler previous = std::set_new_handler(handler_gives_up);
     print_result("%s, %s, %s", before ? "set at first" : "none at first", previous ? "set" : "none before",
                  std::get_new_handler() == handler_gives_up ? "now ours" : "now another");
-    std::new_handler ours = std::set_new_handler(nullptr);
-    print_result("%s, %s", ours == handler_gives_up ? "ours returned" : "another returned",
+    std::new_handler own = std::set_new_handler(nullptr);
+    print_result("%s, %s", own == handler_gives_up ? "ours returned" : "another returned",
                  std::get_new_handler() ? "still set" : "none");
 }
 

@@ -14,19 +14,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MISSES_TOLD = 5 };
+enum { MISSES_PRINTED = 5 };
 
 static const char *row_name = "start";
-static bool ours;
+static bool preloaded;
 static bool heap_in_file;
 static bool brief;
 static _Atomic int row_lines;
 static _Atomic int row_misses;
 static int rows_missed;
 
-bool is_ours(void)
+bool is_preloaded(void)
 {
-    return ours;
+    return preloaded;
 }
 
 bool is_heap_in_file(void)
@@ -63,7 +63,7 @@ void print_result(const char *format, ...)
 void expect_result(const char *format, ...)
 {
     int misses = atomic_fetch_add(&row_misses, 1);
-    if (misses >= MISSES_TOLD)
+    if (misses >= MISSES_PRINTED)
         return;
     va_list arguments;
     va_start(arguments, format);
@@ -135,7 +135,7 @@ bool is_zeroed(const void *p, size_t n)
 void expect_usable(const void *p, size_t request)
 {
     size_t usable = malloc_usable_size((void *)(uintptr_t)p);
-    if (ours)
+    if (preloaded)
         expect(usable == request, "usable size %zu of a request of %zu", usable, request);
     else
         expect(usable >= request, "usable size %zu of a request of %zu", usable, request);
@@ -245,7 +245,7 @@ static void observe(const struct row *row)
     row_name = row->name;
     atomic_store(&row_lines, 0);
     atomic_store(&row_misses, 0);
-    if (ours || !(row->needs & OURS))
+    if (preloaded || !(row->needs & RUNTIME_ONLY))
         row->observe();
     if (row_lines == 0)
         print_result("ok");
@@ -258,7 +258,7 @@ int conform_main(int argc, char **argv)
     int first = 1;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--ours") == 0)
-            ours = true;
+            preloaded = true;
         else if (strcmp(argv[first], "--heap-in-file") == 0)
             heap_in_file = true;
         else if (strcmp(argv[first], "--sandbox") == 0)

@@ -22,7 +22,7 @@ extern "C" {
 enum row_needs {
     ANYWHERE = 0,
     OUTSIDE = 1, /* uses system calls that the sandbox kills for */
-    OURS = 2,    /* not specified by glibc; the expected output is "ok" */
+    RUNTIME_ONLY = 2,    /* not specified by glibc; the expected output is "ok" */
 };
 
 struct row {
@@ -43,7 +43,7 @@ extern const char *const conform_library; /* the library whose malloc runs witho
  */
 int conform_main(int argc, char **argv);
 
-bool is_ours(void); /* the runtime is preloaded: --ours was given */
+bool is_preloaded(void); /* the runtime is preloaded: --ours was given */
 bool is_heap_in_file(void); /* --heap-in-file was given */
 int rounds(int full); /* iterations of a row that repeats its work; 1 or more */
 

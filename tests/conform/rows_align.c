@@ -18,7 +18,7 @@ static void print_posix_memalign(size_t alignment, size_t n)
     if (error == 0)
         free(p);
     /* glibc's is left at ENOMEM by the malloc inside it; POSIX leaves it open. */
-    expect(errno == ERRNO_KEPT || (!is_ours() && error == ENOMEM), "(%#zx, %#zx): errno %s",
+    expect(errno == ERRNO_KEPT || (!is_preloaded() && error == ENOMEM), "(%#zx, %#zx): errno %s",
            alignment, n, errno_text(errno));
 }
 

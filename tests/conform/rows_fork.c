@@ -391,12 +391,12 @@ static int child_executes_itself(void *unused)
 {
     (void)unused;
     char *arguments[] = { "conform", "in_control", "surface", NULL };
-    char *ours[] = { "conform", "--ours", "in_control", "surface", NULL };
+    char *arguments_preloaded[] = { "conform", "--ours", "in_control", "surface", NULL };
     int out = dup(STDERR_FILENO);
     dup2(out, STDOUT_FILENO);
     pid_t pid = fork();
     if (pid == 0)
-        execv("/proc/self/exe", is_ours() ? ours : arguments);
+        execv("/proc/self/exe", is_preloaded() ? arguments_preloaded : arguments);
     int status, wrong = use_heap();
     return waitpid(pid, &status, 0) != pid || status || wrong;
 }

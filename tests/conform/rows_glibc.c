@@ -17,7 +17,7 @@ __asm__(".symver old_cfree, cfree@GLIBC_2.2.5");
 
 void row_in_control(void)
 {
-    const char *library = is_ours() ? "librtcheck.so" : conform_library;
+    const char *library = is_preloaded() ? "librtcheck.so" : conform_library;
     const char *name = module_name(dlsym(RTLD_DEFAULT, "malloc"));
     expect(strcmp(name, library) == 0, "malloc is that of %s, not of %s", name, library);
 }
@@ -85,7 +85,7 @@ void row_surface_libc_names(void)
 void row_surface_c23(void)
 {
     static const char *const names[] = { "free_sized", "free_aligned_sized", NULL };
-    if (is_ours())
+    if (is_preloaded())
         expect_one_module(names);
 }
 

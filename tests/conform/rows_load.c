@@ -86,7 +86,7 @@ void row_blocks_do_not_touch(void)
     }
     sort_extents(extents, BLOCKS);
     for (size_t i = 1; i < BLOCKS; i++) {
-        uintptr_t end = extents[i - 1].start + extents[i - 1].n + is_ours();
+        uintptr_t end = extents[i - 1].start + extents[i - 1].n + is_preloaded();
         expect(extents[i].start >= end && extents[i].start != extents[i - 1].start,
                "block of %zu bytes reaches into the next", extents[i - 1].n);
     }
@@ -263,16 +263,16 @@ static int refuse_every_form(void *unused)
     void *aligned = p;
     if (!limits_lower(64u << 20))
         return 10;
-    int told = 0;
-    errno = ERRNO_KEPT, told |= (malloc(n) || errno != ENOMEM) << 0;
-    errno = ERRNO_KEPT, told |= (calloc(n / 4, 4) || errno != ENOMEM) << 1;
-    errno = ERRNO_KEPT, told |= ((q = realloc(escape(p), n)) || errno != ENOMEM) << 2;
-    errno = ERRNO_KEPT, told |= (reallocarray(escape(p), n / 2, 2) || errno != ENOMEM) << 3;
-    told |= (posix_memalign(&aligned, 64, n) != ENOMEM || aligned != p) << 4;
-    errno = ERRNO_KEPT, told |= (memalign(4096, n) || errno != ENOMEM) << 5;
-    told |= !pattern_holds(p, 1000, 1) << 6;
+    int failed = 0;
+    errno = ERRNO_KEPT, failed |= (malloc(n) || errno != ENOMEM) << 0;
+    errno = ERRNO_KEPT, failed |= (calloc(n / 4, 4) || errno != ENOMEM) << 1;
+    errno = ERRNO_KEPT, failed |= ((q = realloc(escape(p), n)) || errno != ENOMEM) << 2;
+    errno = ERRNO_KEPT, failed |= (reallocarray(escape(p), n / 2, 2) || errno != ENOMEM) << 3;
+    failed |= (posix_memalign(&aligned, 64, n) != ENOMEM || aligned != p) << 4;
+    errno = ERRNO_KEPT, failed |= (memalign(4096, n) || errno != ENOMEM) << 5;
+    failed |= !pattern_holds(p, 1000, 1) << 6;
     free(p);
-    return told;
+    return failed;
 }
 
 void row_out_of_memory_every_form(void)

@@ -338,7 +338,7 @@ void row_handler_at_every_instruction_past_the_end(void)
     storm_end(SIGTRAP, 300);
 }
 
-static void on_step_ask(int signal, siginfo_t *info, void *context)
+static void on_step_query(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
     if (!is_inside(context))
@@ -351,9 +351,9 @@ static void on_step_ask(int signal, siginfo_t *info, void *context)
     free(some ? some : none);
 }
 
-void row_handler_asks_at_every_instruction(void)
+void row_handler_queries_at_every_instruction(void)
 {
-    storm_start(SIGTRAP, on_step_ask);
+    storm_start(SIGTRAP, on_step_query);
     for (int call = 0; call < CALLS; call++)
         for (size_t n = 100; n < 1000000; n *= 40) {
             char *p = malloc(n);

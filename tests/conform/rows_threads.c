@@ -98,15 +98,15 @@ void row_threads_free_across(void)
     run_threads(8, pass_on);
 }
 
-static char *left_behind[64][50];
+static char *left_blocks[64][50];
 
 static void *leave_blocks(void *argument)
 {
     intptr_t thread = (intptr_t)argument;
     for (uint32_t i = 0; i < 50; i++) {
         size_t n = i % 10 ? 10 + i * 40 : 100000;
-        left_behind[thread][i] = malloc(n);
-        pattern_fill(left_behind[thread][i], n, i + (uint32_t)thread);
+        left_blocks[thread][i] = malloc(n);
+        pattern_fill(left_blocks[thread][i], n, i + (uint32_t)thread);
     }
     return NULL;
 }
@@ -116,7 +116,7 @@ void row_threads_blocks_outlive_owner(void)
     run_threads(64, leave_blocks);
     for (uint32_t thread = 0; thread < 64; thread++)
         for (uint32_t i = 0; i < 50; i++) {
-            char *p = left_behind[thread][i];
+            char *p = left_blocks[thread][i];
             size_t n = i % 10 ? 10 + i * 40 : 100000;
             expect(pattern_holds(p, n, i + thread), "block %u of thread %u damaged", i, thread);
             if (i % 3 == 0)
@@ -130,7 +130,7 @@ static void *resize_anothers(void *argument)
     intptr_t thread = (intptr_t)argument;
     for (uint32_t i = 0; i < 50; i++) {
         size_t n = i % 10 ? 10 + i * 40 : 100000;
-        char *p = realloc(left_behind[thread][i], n * 2);
+        char *p = realloc(left_blocks[thread][i], n * 2);
         expect(p && pattern_holds(p, n, i + (uint32_t)thread), "block %u lost its contents", i);
         free(p);
     }
@@ -328,7 +328,7 @@ void row_thread_destructor_allocates_first(void)
 
 static void leave_forever(void *block)
 {
-    left_behind[0][1] = malloc(77);
+    left_blocks[0][1] = malloc(77);
     free(block);
 }
 
@@ -343,8 +343,8 @@ void row_thread_destructor_block_outlives(void)
     pthread_key_create(&late_key, leave_forever);
     for (int i = 0; i < 50; i++) {
         run_threads(1, with_leaving);
-        expect_block(left_behind[0][1], 77, 16);
-        free(left_behind[0][1]);
+        expect_block(left_blocks[0][1], 77, 16);
+        free(left_blocks[0][1]);
     }
     pthread_key_delete(late_key);
 }
@@ -432,7 +432,7 @@ static struct {
     pthread_barrier_t all_there;
 } asking;
 
-static void *ask_again_and_again(void *argument)
+static void *query_repeatedly(void *argument)
 {
     (void)argument;
     while (!atomic_load(&asking.stop)) {
@@ -456,7 +456,7 @@ void row_mallinfo2_while_threads_begin(void)
     asking.stop = false;
     asking.asked = 0;
     pthread_barrier_init(&asking.all_there, NULL, ASKED_THREADS);
-    pthread_create(&asker, NULL, ask_again_and_again, NULL);
+    pthread_create(&asker, NULL, query_repeatedly, NULL);
     while (asking.asked == 0)
         sched_yield();
     run_threads(ASKED_THREADS, begin_and_stay);
@@ -500,7 +500,7 @@ void row_mallinfo2_counts_blocks_of_ended_threads(void)
            during, after);
 }
 
-static int ask_in_child(void *argument)
+static int query_in_child(void *argument)
 {
     char **blocks = argument;
     free(malloc(10));
@@ -516,6 +516,6 @@ void row_mallinfo2_counts_inherited_blocks(void)
 {
     static char *blocks[LEFT_BLOCKS];
     allocate_and_end(blocks);
-    print_child("child", ask_in_child, blocks);
+    print_child("child", query_in_child, blocks);
     free_all(blocks);
 }
