@@ -1,7 +1,7 @@
 /*
  * busy.c - allocates and frees; the driver checks the reported costs.
  *
- *     busy plain | threads | forks | killed | forbidden | between | maps | told
+ *     busy plain | threads | forks | killed | forbidden | between | maps | notified
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         between();
     if (strcmp(how, "maps") == 0)
         maps(PAIRS);
-    if (strcmp(how, "told") == 0)
+    if (strcmp(how, "notified") == 0)
         last_error();
     pairs(NULL);
     return 0;

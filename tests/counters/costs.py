@@ -58,11 +58,11 @@ def maps(stage):
     are_about(operations(self), 2 * PAIRS, 'maps')
     each = work['events']['ns'] / (2 * PAIRS)
     must(5 < each < 100000 and 'events ' in log, each, log)
-    self, log = run(stage, 'told')
+    self, log = run(stage, 'notified')
     reported = self['share']['work']['events']
-    are_about([reported['operations']], PAIRS, 'told')
-    must(each / 2 < reported['ns'] / PAIRS < 500, 'with the time of handlers, or without telling them:', reported, each)
-    return '%.0f ns each, %.0f where they are told' % (each, reported['ns'] / PAIRS)
+    are_about([reported['operations']], PAIRS, 'notified')
+    must(each / 2 < reported['ns'] / PAIRS < 500, 'with the time of handlers, or without notifying them:', reported, each)
+    return '%.0f ns each, %.0f where they are notified' % (each, reported['ns'] / PAIRS)
 
 
 def cycles(stage):

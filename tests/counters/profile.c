@@ -62,16 +62,16 @@ uint64_t read_var(rtc_profile_t *p, const char *variable)
 
 static void *volatile kept[THREADS][64];
 
-void allocate(unsigned who, unsigned n)
+void allocate(unsigned slot, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        must((kept[who][i] = malloc(BYTES)));
+        must((kept[slot][i] = malloc(BYTES)));
 }
 
-void release(unsigned who, unsigned n)
+void release(unsigned slot, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        free(kept[who][i]);
+        free(kept[slot][i]);
 }
 
 void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callback, void *context)

@@ -35,8 +35,8 @@ uint64_t read_var(rtc_profile_t *p, const char *variable); /* its value must be 
 int try_var(rtc_profile_t *p, const char *variable);       /* returns the result of the read */
 
 /* Allocate n blocks of BYTES and keep them in list `who` (< THREADS), 64 at most. */
-void allocate(unsigned who, unsigned n);
-void release(unsigned who, unsigned n);
+void allocate(unsigned slot, unsigned n);
+void release(unsigned slot, unsigned n);
 
 /* The registration must be accepted. */
 void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callback, void *context);

@@ -44,7 +44,7 @@ void row_callback_reads(void)
     must(read_var(p, "alloc_calls") == before && rtc_profile_end_reads(p, 0) == 0);
 }
 
-static void hears(unsigned type, union rtc_event *event, void *arg)
+static void count_callback(unsigned type, union rtc_event *event, void *arg)
 {
     (void)type, (void)event;
     rtc_profile_t *p = arg;
@@ -62,7 +62,7 @@ static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *pa
     must(rtc_profile_query_vars(p, NULL, &count) == -EDEADLK && rtc_profile_query_events(p, NULL, &count) == -EDEADLK);
     must(rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &other, NULL) == -EDEADLK && !other);
     must(rtc_profile_close(p) == -EDEADLK && rtc_profile_reset(p, 0) == -EDEADLK);
-    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, hears, p) == -EDEADLK);
+    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, count_callback, p) == -EDEADLK);
     delivered++;
     return 0;
 }
@@ -74,13 +74,13 @@ void row_callback_limits(void)
     listen_to(p, "bad_free", is_refused, NULL);
     free_twice();
     must(delivered == 1);
-    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, hears, p) == 0);
+    must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, count_callback, p) == 0);
     must(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
-    must(delivered == 2 && rtc_event_unset_handler(RTC_EVENT_MMAP, hears, p) == 0);
+    must(delivered == 2 && rtc_event_unset_handler(RTC_EVENT_MMAP, count_callback, p) == 0);
     must(rtc_profile_close(p) == 0);
 }
 
-static void *mine, *theirs;
+static void *own, *other;
 
 static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
@@ -89,10 +89,10 @@ static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     errno = 0;
     must(!malloc(10) && errno == ENOMEM && !calloc(1, 10) && !aligned_alloc(64, 64));
     must(posix_memalign(&q, 64, 64) == ENOMEM && !strdup("word"));
-    must(!realloc(NULL, 10) && !realloc(mine, 8) && !realloc(mine, 1 << 20));
-    free(theirs); /* permitted */
+    must(!realloc(NULL, 10) && !realloc(own, 8) && !realloc(own, 1 << 20));
+    free(other); /* permitted */
     must(!malloc(10)); /* still */
-    free_badly(theirs); /* its own errors are not delivered to it */
+    free_badly(other); /* its own errors are not delivered to it */
     delivered++;
     return 0;
 }
@@ -100,19 +100,19 @@ static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
 void row_callback_allocates(void)
 {
     rtc_profile_t *p = open_process();
-    mine = malloc(8);
-    theirs = malloc(20);
-    memcpy(mine, "as it is", 8);
+    own = malloc(8);
+    other = malloc(20);
+    memcpy(own, "as it is", 8);
     listen_to(p, "bad_free", allocates, NULL);
     unsigned errors = 0;
     listen_to(p, "alloc_error", count_call, &errors); /* none of these failures counts as one */
     uint64_t frees = read_var(p, "free_calls"), allocs = read_var(p, "alloc_calls");
     must(rtc_profile_reset(open_process(), 0) == 0);
-    free_badly((char *)mine + 1);
-    must(delivered == 1 && errors == 0 && memcmp(mine, "as it is", 8) == 0);
+    free_badly((char *)own + 1);
+    must(delivered == 1 && errors == 0 && memcmp(own, "as it is", 8) == 0);
     must(read_var(p, "alloc_calls") == allocs && read_var(p, "free_calls") == frees + 1);
     must(read_var(p, "err_duf") == 1 && read_var(p, "err_maf") == 1 && read_var(p, "err_oom") == 0);
-    must((mine = realloc(mine, 100))); /* after the callback */
+    must((own = realloc(own, 100))); /* after the callback */
     must(malloc(10));
 }
 
@@ -283,14 +283,14 @@ void row_callback_forks(void)
 
 /* ---- many at once --------------------------------------------------------------------------------- */
 
-static _Atomic unsigned long heard;
+static _Atomic unsigned long callbacks_made;
 static _Atomic bool over;
 
 static int counts(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     must(*(volatile unsigned *)context == 5 && !malloc(1));
-    heard++;
+    callbacks_made++;
     return 0;
 }
 
@@ -311,9 +311,9 @@ void row_callbacks_come_and_go(void)
         unsigned *context = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         rtc_profile_t *p = open_process();
         *context = 5;
-        unsigned long before = heard;
+        unsigned long before = callbacks_made;
         listen_to(p, "alloc_error", counts, context);
-        while (heard == before)
+        while (callbacks_made == before)
             sched_yield();
         must(rtc_profile_close(p) == 0);
         must(munmap(context, 4096) == 0); /* a fault if a callback still runs */

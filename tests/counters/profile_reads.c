@@ -95,7 +95,7 @@ void row_count_protocol(void)
     must(rtc_profile_query_events(thread, NULL, &count) == 0 && count == 3);
 }
 
-static void are_told_apart(const struct rtc_profile_desc *list, size_t count)
+static void are_distinct(const struct rtc_profile_desc *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool number = list[i].datatype_sel == RTC_PROFILE_PRIMITIVE;
@@ -112,13 +112,13 @@ void row_descriptors(void)
     rtc_profile_t *p = open_process(), *thread = open_thread(0);
     size_t count = VARIABLES;
     must(rtc_profile_query_vars(p, list, &count) == VARIABLES);
-    are_told_apart(list, VARIABLES);
+    are_distinct(list, VARIABLES);
     must(rtc_profile_query_vars(thread, list, &count) == 5 && count == 5);
     for (size_t i = 0; i < 5; i++) /* the same name, the same id */
         must(list[i].id == id_of(p, list[i].name) && list[i].flags == RTC_PROFILE_COUNTER);
     count = VARIABLES;
     must(rtc_profile_query_events(p, list, &count) == EVENTS);
-    are_told_apart(list, EVENTS);
+    are_distinct(list, EVENTS);
     must(rtc_profile_query_events(thread, list, &count) == 3);
     for (size_t i = 0; i < 3; i++)
         must(list[i].id == event_of(p, list[i].name));

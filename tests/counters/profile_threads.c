@@ -13,9 +13,9 @@ static _Atomic bool stop;
 static _Atomic unsigned running, rest;
 
 /* Some threads are nearly always inside the allocator, others nearly never. */
-static void *allocate_and_release(void *who)
+static void *allocate_and_release(void *slot)
 {
-    unsigned me = (unsigned)(uintptr_t)who;
+    unsigned me = (unsigned)(uintptr_t)slot;
     running++;
     while (!stop) {
         allocate(me, 1);
@@ -117,7 +117,7 @@ static struct {
     _Atomic int tid, stage;
 } other;
 
-static void *allocate_when_told(void *unused)
+static void *allocate_on_request(void *unused)
 {
     allocate(1, 1);
     other.tid = (int)syscall(SYS_gettid);
@@ -135,7 +135,7 @@ void row_threads(void)
 {
     pthread_t thread;
     rtc_profile_t *p, *own;
-    must(pthread_create(&thread, NULL, allocate_when_told, NULL) == 0);
+    must(pthread_create(&thread, NULL, allocate_on_request, NULL) == 0);
     while (!other.tid)
         sched_yield();
     must(rtc_profile_open(RTC_PROFILE_THREAD, (uint64_t)other.tid, 0, &p, NULL) == 0);
@@ -207,7 +207,7 @@ void row_handlers(void)
     }
 }
 
-static int hear_nothing(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int ignore_event(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
     (void)p, (void)event, (void)param, (void)size, (void)context;
     return 0;
@@ -218,7 +218,7 @@ static void change_in_handler(int signal)
     rtc_profile_t *p = NULL;
     (void)signal;
     must(rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL) == 0);
-    must(rtc_profile_register_callback(p, 1, hear_nothing, NULL) == 0 && rtc_profile_close(p) == 0);
+    must(rtc_profile_register_callback(p, 1, ignore_event, NULL) == 0 && rtc_profile_close(p) == 0);
     known = known + 1;
 }
 
@@ -228,7 +228,7 @@ void row_handlers_change(void)
     shared = open_process();
     interrupt(change_in_handler);
     while (known < 300) {
-        must(rtc_profile_register_callback(shared, 1, hear_nothing, NULL) == 0);
+        must(rtc_profile_register_callback(shared, 1, ignore_event, NULL) == 0);
         must(rtc_profile_register_callback(shared, 1, NULL, NULL) == 0);
     }
 }

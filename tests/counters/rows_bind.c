@@ -367,11 +367,11 @@ static void without_a_descriptor_to_read(rtc_cpc_t *cpc, unsigned limit)
     struct rtc_cpc_reading r;
     rtc_cpc_set_t *set = set_of(cpc, "schedstat:wait-time", BOTH);
     rtc_cpc_buf_t *buf = buffer(cpc, set);
-    char said[128];
+    char printed[128];
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
-    snprintf(said, sizeof said, "schedstat:wait-time: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
+    snprintf(printed, sizeof printed, "schedstat:wait-time: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
              limit);
-    must(strcmp(last_error.text, said) == 0);
+    must(strcmp(last_error.text, printed) == 0);
     close(0);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && dup(1) == 0);
     must(rtc_cpc_set_sample(cpc, set, buf) == 0 && rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0);
@@ -388,10 +388,10 @@ void row_no_descriptors(void)
     close((int)used);
     must(setrlimit(RLIMIT_NOFILE, &(struct rlimit){used + 1, used + 1}) == 0);
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
-    char said[128];
-    snprintf(said, sizeof said, "minor-faults: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
+    char printed[128];
+    snprintf(printed, sizeof printed, "minor-faults: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
              used + 1);
-    must(strcmp(last_error.text, said) == 0);
+    must(strcmp(last_error.text, printed) == 0);
     int fd = dup(0);
     must(fd == (int)used); /* the first one was closed */
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);

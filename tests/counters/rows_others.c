@@ -11,13 +11,13 @@ static rtc_cpc_t *cpc;
 /* A child that touches `pages` pages at each command, and reports when it has done so. */
 static struct {
     pid_t pid;
-    int ask[2], answer[2];
+    int request[2], answer[2];
 } worker;
 
 static void work(unsigned pages)
 {
     char word;
-    while (read(worker.ask[0], &word, 1) == 1) {
+    while (read(worker.request[0], &word, 1) == 1) {
         touch(pages);
         must(write(worker.answer[1], &word, 1) == 1);
     }
@@ -26,24 +26,24 @@ static void work(unsigned pages)
 
 static void start_worker(unsigned pages)
 {
-    must(pipe(worker.ask) == 0 && pipe(worker.answer) == 0);
+    must(pipe(worker.request) == 0 && pipe(worker.answer) == 0);
     worker.pid = fork();
     if (worker.pid == 0) {
-        close(worker.ask[1]);
+        close(worker.request[1]);
         work(pages);
     }
-    close(worker.ask[0]);
+    close(worker.request[0]);
 }
 
 static void have_it_work(void)
 {
     char word = 'x';
-    must(write(worker.ask[1], &word, 1) == 1 && read(worker.answer[0], &word, 1) == 1);
+    must(write(worker.request[1], &word, 1) == 1 && read(worker.answer[0], &word, 1) == 1);
 }
 
 static void end_worker(void)
 {
-    close(worker.ask[1]);
+    close(worker.request[1]);
     must_end_well(worker.pid);
 }
 

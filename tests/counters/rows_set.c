@@ -266,12 +266,12 @@ void row_default_handler_writes_a_line(void)
 {
     static const char line[] = "rtcheck: rtc_cpc_set_add_request: cs: neither in user mode nor in the kernel: "
                                "it would count nothing\n";
-    char said[256] = "";
+    char printed[256] = "";
     int ends[2];
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     must(rtc_cpc_seterrhndlr(cpc, NULL) == 0 && pipe(ends) == 0 && dup2(ends[1], 2) == 2);
     rtc_cpc_set_add_request(cpc, set, "cs", 0, 0, 0, NULL);
-    must(read(ends[0], said, sizeof said - 1) == (ssize_t)strlen(line) && strcmp(said, line) == 0);
+    must(read(ends[0], printed, sizeof printed - 1) == (ssize_t)strlen(line) && strcmp(printed, line) == 0);
     must(last_error.count == 0);
 }

@@ -52,8 +52,8 @@ struct range {
 static struct {
     uint32_t pid;
     const char *library;
-    struct range ours[RANGES_MOST], lower[RANGES_MOST]; /* libc, the loader, the kernel's own in the process */
-    unsigned ours_count, lower_count;
+    struct range own[RANGES_MOST], lower[RANGES_MOST]; /* libc, the loader, the kernel's own in the process */
+    unsigned own_count, lower_count;
     unsigned long all, inside, called, kernel, lost;
 } seen;
 
@@ -80,8 +80,8 @@ struct mapped {
 static void take_range(const char *path, struct range r)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (strcmp(name, seen.library) == 0 && seen.ours_count < RANGES_MOST)
-        seen.ours[seen.ours_count++] = r;
+    if (strcmp(name, seen.library) == 0 && seen.own_count < RANGES_MOST)
+        seen.own[seen.own_count++] = r;
     else if ((strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0 || name[0] == '[') &&
              seen.lower_count < RANGES_MOST)
         seen.lower[seen.lower_count++] = r;
@@ -108,7 +108,7 @@ struct sample {
 static bool is_called(const uint64_t *stack, uint64_t words)
 {
     for (unsigned i = 0; i < words; i++)
-        if (lies_in(seen.ours, seen.ours_count, stack[i]))
+        if (lies_in(seen.own, seen.own_count, stack[i]))
             return true;
     return false;
 }
@@ -121,7 +121,7 @@ static void take_sample(const struct sample *s)
     seen.all++;
     if (!s->abi)
         return;
-    bool inside = lies_in(seen.ours, seen.ours_count, s->user_ip);
+    bool inside = lies_in(seen.own, seen.own_count, s->user_ip);
     bool called = !inside && lies_in(seen.lower, seen.lower_count, s->user_ip) &&
                   s->stack_bytes == STACK_BYTES && is_called(s->stack, s->stack_given / 8);
     if (in_kernel)
@@ -239,7 +239,7 @@ static void read_mappings(void)
     uint64_t start, end;
     snprintf(path, sizeof path, "/proc/%u/maps", seen.pid);
     FILE *in = fopen(path, "r");
-    seen.ours_count = seen.lower_count = 0;
+    seen.own_count = seen.lower_count = 0;
     while (in && fgets(line, sizeof line, in))
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*2c%*1[x]%*c %*s %*s %*s %4096s", &start, &end, name) == 3)
             take_range(name, (struct range){start, end});
@@ -258,7 +258,7 @@ static void look(void)
     bool has_stack = process_vm_readv((int)seen.pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof stack;
     read_mappings();
     seen.all++;
-    if (lies_in(seen.ours, seen.ours_count, r.rip))
+    if (lies_in(seen.own, seen.own_count, r.rip))
         seen.inside++;
     else if (has_stack && lies_in(seen.lower, seen.lower_count, r.rip))
         seen.called += is_called(stack, STACK_BYTES / 8);

@@ -4,7 +4,7 @@
  * rtc-build: -pthread
  *
  *   t  starts a thread, c forks a child: it waits for g
- *   g  lets the last one go on, which touches 1000 pages and ends, and waits for its end
+ *   g  lets the last one continue, which touches 1000 pages and ends, and waits for its end
  *   m  touches 1000 pages itself
  *   s  starts 20 threads, one after the other, that touch 1000 pages and end
  *   f  forks a child that does the same, and waits for it
