@@ -15,7 +15,7 @@ constexpr std::size_t sizes[] = {16, 32, 64, 128, 4096, 65536, 131072};
 constexpr unsigned SIZES = sizeof sizes / sizeof *sizes;
 constexpr std::size_t LARGE_FROM = 65536;
 
-enum side { BEHIND, BEFORE, INSIDE, SIDES };
+enum side { PAST_END, BEFORE, INSIDE, SIDES };
 const char *const side_names[] = {"behind", "before", "inside"};
 
 const char bytes_written[] = {0, static_cast<char>(0xff)};
@@ -84,7 +84,7 @@ template <unsigned N> INLINE void trespass()
         std::free(escape(p)); /* @some.free */
     }
     if (guilty)
-        write_at(p, side_of(N) == BEHIND ? static_cast<long>(bytes) : side_of(N) == BEFORE ? -1 : 3,
+        write_at(p, side_of(N) == PAST_END ? static_cast<long>(bytes) : side_of(N) == BEFORE ? -1 : 3,
                  bytes_written[byte_of(N)]);
     if (m == FREED_THEN)
         std::free(escape(p)); /* @freed.call */
@@ -124,11 +124,11 @@ cell describe(unsigned n)
     moment m = moment_of(n);
     const char *call = m == FREED_THEN ? "freed.call" : m == RESIZED ? "resized.call"
                        : m == MOVED ? "moved.call" : "";
-    told t = {why_not(n), "wua", entry_of(m), size_of(n), 3, 1, side_names[side_of(n)],
+    expectation t = {why_not(n), "wua", entry_of(m), size_of(n), 3, 1, side_names[side_of(n)],
               is_late(m) ? "freed" : "live", "malloc", "none", byte_names[byte_of(n)],
               call, "some.alloc", is_late(m) ? "some.free" : ""};
     if (side_of(n) != INSIDE)
-        t.offset = side_of(n) == BEHIND ? static_cast<long>(size_of(n)) : -1;
+        t.offset = side_of(n) == PAST_END ? static_cast<long>(size_of(n)) : -1;
     return {name_of(n), m == FREED_AT_END ? AT_EXIT : AT_ONCE, t};
 }
 

@@ -48,7 +48,7 @@ void witnesses_call()
     }
 }
 
-void witnesses_hear()
+void notify_witnesses()
 {
     for (int i = 0; i < WITNESSES; i++)
         for (std::size_t k = 0; k < witness[i].bytes; k++)
@@ -87,13 +87,13 @@ void in_handler(int)
 void at_exit()
 {
     commit_all(AT_EXIT); /* @all.atexit */
-    witnesses_hear();
+    notify_witnesses();
 }
 
 void in_destructor()
 {
     commit_all(IN_DESTRUCTOR); /* @all.destructor */
-    witnesses_hear();
+    notify_witnesses();
 }
 
 void prepare_late(const char *library)
@@ -118,11 +118,11 @@ void commit_others(const char *late)
 {
     prepare_late(late);
     commit_all(AT_ONCE); /* @all.once */
-    witnesses_hear();
+    notify_witnesses();
     pthread_t thread;
     pthread_create(&thread, nullptr, in_thread, nullptr);
     pthread_join(thread, nullptr);
-    witnesses_hear();
+    notify_witnesses();
     std::signal(SIGUSR1, in_handler);
     std::raise(SIGUSR1); /* @all.raise */
     barrier();
@@ -133,7 +133,7 @@ void list()
     table all = crimes();
     for (unsigned n = 0; n < all.count; n++) {
         const cell c = all.describe(n);
-        const told &t = c.expected;
+        const expectation &t = c.expected;
         std::printf("%u\t%s\t%d\t", n, c.name, c.at == FULL);
         if (t.why_not)
             std::printf("-\t%s\n", t.why_not);
@@ -166,6 +166,6 @@ int cells_main(int argc, char **argv)
         commit_full(); /* @main.full */
     else
         commit_others(argv[0]); /* @main.others */
-    witnesses_hear();
+    notify_witnesses();
     return STATUS;
 }

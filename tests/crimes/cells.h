@@ -22,7 +22,7 @@
 enum when { AT_ONCE, IN_THREAD, IN_HANDLER, AT_EXIT, IN_DESTRUCTOR, FULL /* no memory is left */ };
 
 /* The expected record; "" = that field is not compared. */
-struct told {
+struct expectation {
     const char *why_not; /* not nullptr: the cell cannot exist, for this reason */
     const char *kind, *entry;
     std::size_t block_bytes;
@@ -38,7 +38,7 @@ struct told {
 struct cell {
     const char *name;
     when at;
-    told expected;
+    expectation expected;
 };
 
 /* Defined by the program: describe(n) describes cell n, and commit[n], if not NULL, runs it. */

@@ -94,7 +94,7 @@ void fill(const block &b)
     std::memset(b.p, mark_of(b), b.bytes); /* up to the last byte that is its own */
 }
 
-void hear(const block &b)
+void notify(const block &b)
 {
     for (std::size_t i = 0; i < b.bytes; i += i + 100 < b.bytes && i > 100 ? 97 : 1)
         if (b.p[i] != mark_of(b))
@@ -111,7 +111,7 @@ block make(std::uint64_t *r)
 
 void unmake(block *b, std::uint64_t *r)
 {
-    hear(*b);
+    notify(*b);
     if (next(r) % 2)
         put_sized(*b);
     else
@@ -123,7 +123,7 @@ void resize(block *b, std::uint64_t *r)
 {
     if (b->maker > BY_MEMALIGN)
         return;
-    hear(*b);
+    notify(*b);
     std::size_t bytes = next(r) % 2 ? random_bytes(r) + 1 : b->bytes + next(r) % 20 + 1;
     b->p = static_cast<unsigned char *>(std::realloc(b->p, bytes));
     b->bytes = bytes;
@@ -133,12 +133,12 @@ void resize(block *b, std::uint64_t *r)
 /* Exchange a block with another thread, by a shared slot. */
 void exchange(block *b, std::uint64_t *r)
 {
-    block *mine = b->p ? new block(*b) : nullptr;
-    block *theirs = shared[next(r) % SHARED].exchange(mine);
+    block *own = b->p ? new block(*b) : nullptr;
+    block *taken = shared[next(r) % SHARED].exchange(own);
     *b = {};
-    if (theirs) {
-        *b = *theirs;
-        delete theirs;
+    if (taken) {
+        *b = *taken;
+        delete taken;
     }
 }
 
@@ -157,11 +157,11 @@ void step(block *b, std::uint64_t *r)
 
 void *work(void *seed)
 {
-    block mine[SLOTS] = {};
+    block own[SLOTS] = {};
     std::uint64_t r = reinterpret_cast<std::uintptr_t>(seed);
     for (unsigned long i = 0; i < steps; i++)
-        step(&mine[next(&r) % SLOTS], &r);
-    for (block &b : mine)
+        step(&own[next(&r) % SLOTS], &r);
+    for (block &b : own)
         if (b.p && next(&r) % 2)
             unmake(&b, &r);
     return nullptr;
@@ -201,7 +201,7 @@ void forks(std::uint64_t seed)
 int main(int argc, char **argv)
 {
     pthread_t thread[THREADS];
-    bool apart = argc > 3;
+    bool early_fork = argc > 3;
     if (argc < 3)
         return 97;
     steps = std::strtoul(argv[1], nullptr, 10);
@@ -212,11 +212,11 @@ int main(int argc, char **argv)
     sigaction(SIGALRM, &sa, nullptr);
     itimerval often = {{0, 500}, {0, 500}};
     setitimer(ITIMER_REAL, &often, nullptr);
-    if (apart)
+    if (early_fork)
         forks(seed * 1000);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], nullptr, work, reinterpret_cast<void *>(seed * 100 + static_cast<unsigned>(i)));
-    if (!apart)
+    if (!early_fork)
         forks(seed * 1000);
     for (pthread_t &t : thread)
         pthread_join(t, nullptr);

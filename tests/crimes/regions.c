@@ -90,12 +90,12 @@ CRIME read_from_freed(void)
 /* ---- stacks of others --------------------------------------------------------------------------- */
 
 static pthread_barrier_t barrier;
-static char *volatile theirs;
+static char *volatile foreign;
 
 static void *thread(void *unused)
 {
     volatile char local[4096] = {0};
-    theirs = (char *)(uintptr_t)local + 1024;
+    foreign = (char *)(uintptr_t)local + 1024;
     pthread_setname_np(pthread_self(), "lender");
     free(malloc(1));
     pthread_barrier_wait(&barrier);
@@ -108,7 +108,7 @@ CRIME others_stack(pthread_t *t)
 {
     pthread_create(t, NULL, thread, NULL);
     pthread_barrier_wait(&barrier);
-    end(theirs);
+    end(foreign);
     pthread_barrier_wait(&barrier);
 }
 
@@ -116,7 +116,7 @@ CRIME others_stack(pthread_t *t)
 CRIME ended_stack(pthread_t t)
 {
     pthread_join(t, NULL);
-    end(theirs);
+    end(foreign);
 }
 
 CRIME handler(int sig)

@@ -27,7 +27,7 @@ namespace {
 
 enum maker { MALLOC, MEMALIGN, NEW, ARRAY, NEW_ALIGNED, ARRAY_ALIGNED };
 
-enum error { BAF, DUF, MAF, MIS, SIZE, BEHIND, BEFORE, INSIDE, OOM, ZERO, ALIGN_TOLD, POWER, ERROR_COUNT };
+enum error { BAF, DUF, MAF, MIS, SIZE, PAST_END, BEFORE, INSIDE, OOM, ZERO, ALIGN_GIVEN, POWER, ERROR_COUNT };
 const char *const error_names[] = {"baf", "duf", "maf", "mis", "size", "behind", "before", "inside", "oom",
                                    "zero", "align", "power"};
 
@@ -39,7 +39,7 @@ const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
     X(FREE, "free", "free", MALLOC, FREES) \
     X(CFREE, "cfree", "cfree", MALLOC, FREES) \
     X(FREE_SIZED, "free_sized", "free_sized", MALLOC, FREES | SIZED) \
-    X(FREE_ALIGNED_SIZED, "free_aligned_sized", "free_aligned_sized", MEMALIGN, FREES | SIZED | TOLD_ALIGN) \
+    X(FREE_ALIGNED_SIZED, "free_aligned_sized", "free_aligned_sized", MEMALIGN, FREES | SIZED | GIVES_ALIGN) \
     X(REALLOC, "realloc", "realloc", MALLOC, FREES | ALLOCATES) \
     X(REALLOCARRAY, "reallocarray", "reallocarray", MALLOC, FREES | ALLOCATES) \
     X(DELETE, "delete", "operator delete", NEW, FREES) \
@@ -48,17 +48,17 @@ const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
     X(DELETE_ARRAY_SIZED, "delete[] sized", "operator delete[]", ARRAY, FREES | SIZED) \
     X(DELETE_NOTHROW, "delete nothrow", "operator delete", NEW, FREES) \
     X(DELETE_ARRAY_NOTHROW, "delete[] nothrow", "operator delete[]", ARRAY, FREES) \
-    X(DELETE_ALIGNED, "delete aligned", "operator delete (aligned)", NEW_ALIGNED, FREES | TOLD_ALIGN) \
+    X(DELETE_ALIGNED, "delete aligned", "operator delete (aligned)", NEW_ALIGNED, FREES | GIVES_ALIGN) \
     X(DELETE_ARRAY_ALIGNED, "delete[] aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | TOLD_ALIGN) \
+      FREES | GIVES_ALIGN) \
     X(DELETE_ALIGNED_SIZED, "delete sized aligned", "operator delete (aligned)", NEW_ALIGNED, \
-      FREES | SIZED | TOLD_ALIGN) \
+      FREES | SIZED | GIVES_ALIGN) \
     X(DELETE_ARRAY_ALIGNED_SIZED, "delete[] sized aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | SIZED | TOLD_ALIGN) \
+      FREES | SIZED | GIVES_ALIGN) \
     X(DELETE_ALIGNED_NOTHROW, "delete aligned nothrow", "operator delete (aligned)", NEW_ALIGNED, \
-      FREES | TOLD_ALIGN) \
+      FREES | GIVES_ALIGN) \
     X(DELETE_ARRAY_ALIGNED_NOTHROW, "delete[] aligned nothrow", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | TOLD_ALIGN) \
+      FREES | GIVES_ALIGN) \
     X(BY_MALLOC, "malloc", "malloc", MALLOC, ALLOCATES) \
     X(BY_CALLOC, "calloc", "calloc", MALLOC, ALLOCATES) \
     X(BY_MEMALIGN, "memalign", "memalign", MEMALIGN, ALLOCATES | ALIGNS) \
@@ -78,7 +78,7 @@ const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
       ALLOCATES | ALIGNS) \
     X(USABLE, "malloc_usable_size", "malloc_usable_size", MALLOC, QUERIES)
 
-enum { FREES = 1, ALLOCATES = 2, SIZED = 4, ALIGNS = 8, QUERIES = 16, TOLD_ALIGN = 32 };
+enum { FREES = 1, ALLOCATES = 2, SIZED = 4, ALIGNS = 8, QUERIES = 16, GIVES_ALIGN = 32 };
 
 #define X(id, name, recorded, maker, flags) id,
 enum entry { ENTRIES(X) ENTRY_COUNT };
@@ -185,9 +185,9 @@ constexpr const char *why_not(entry e, error k, place p)
         return "it frees nothing";
     if (k == ZERO && e != REALLOC && e != REALLOCARRAY)
         return "it resizes nothing";
-    if (k == ALIGN_TOLD && !(facts[e].flags & TOLD_ALIGN))
+    if (k == ALIGN_GIVEN && !(facts[e].flags & GIVES_ALIGN))
         return "it is told no alignment";
-    if ((k == ZERO || k == ALIGN_TOLD) && p == FREED)
+    if ((k == ZERO || k == ALIGN_GIVEN) && p == FREED)
         return "what is freed again is a double free, whatever frees it";
     if (k == SIZE && !(facts[e].flags & SIZED))
         return "it is told no size";
@@ -263,7 +263,7 @@ template <entry E> INLINE void end(void *block, std::size_t bytes)
         std::free(escape(moved));
 }
 
-template <entry E> INLINE void ask(void *old, std::size_t bytes)
+template <entry E> INLINE void request(void *old, std::size_t bytes)
 {
     void *p = nullptr;
     if constexpr (E == REALLOC) p = std::realloc(old, bytes);
@@ -403,15 +403,15 @@ template <entry E, place P> INLINE void size()
     end<E>(p, bytes_of(P) - guilty);             /* @size.call */
 }
 
-template <entry E, place P> INLINE void behind()
+template <entry E, place P> INLINE void past()
 {
-    void *p = make<maker_of(E, P)>(bytes_of(P)); /* @behind.alloc */
+    void *p = make<maker_of(E, P)>(bytes_of(P)); /* @past.alloc */
     if (P == FREED)
-        end<E>(p, bytes_of(P)); /* @behind.free */
+        end<E>(p, bytes_of(P)); /* @past.free */
     if (guilty)
         write_at(p, static_cast<long>(bytes_of(P)), 0);
     if (P != FREED)
-        end<E>(p, bytes_of(P)); /* @behind.call */
+        end<E>(p, bytes_of(P)); /* @past.call */
 }
 
 template <entry E, place P> INLINE void before()
@@ -454,9 +454,9 @@ template <entry E, place P> INLINE void oom()
     if (facts[E].flags & FREES)
         old = full ? spare[(E == REALLOC) * 2 + (P == PAGE)] : make<MALLOC>(bytes_of(P));
     try {
-        ask<E>(old, guilty ? too_much(P) : bytes_of(P)); /* @oom.call */
+        request<E>(old, guilty ? too_much(P) : bytes_of(P)); /* @oom.call */
         if (!guilty || full)
-            old = nullptr; /* ask has freed it, or it must not be freed */
+            old = nullptr; /* realloc has freed it, or it must not be freed */
     } catch (const std::bad_alloc &) {
         barrier();
     }
@@ -531,12 +531,12 @@ template <unsigned N> NOINLINE void commit()
     else if constexpr (error_of(N) == MAF) maf<E, P>(); /* @commit.maf */
     else if constexpr (error_of(N) == MIS) mis<E, P>(); /* @commit.mis */
     else if constexpr (error_of(N) == SIZE) size<E, P>(); /* @commit.size */
-    else if constexpr (error_of(N) == BEHIND) behind<E, P>(); /* @commit.behind */
+    else if constexpr (error_of(N) == PAST_END) past<E, P>(); /* @commit.behind */
     else if constexpr (error_of(N) == BEFORE) before<E, P>(); /* @commit.before */
     else if constexpr (error_of(N) == INSIDE) inside<E, P>(); /* @commit.inside */
     else if constexpr (error_of(N) == OOM) oom<E, P>(); /* @commit.oom */
     else if constexpr (error_of(N) == ZERO) zero<E, P>(); /* @commit.zero */
-    else if constexpr (error_of(N) == ALIGN_TOLD) align<E, P>(); /* @commit.align */
+    else if constexpr (error_of(N) == ALIGN_GIVEN) align<E, P>(); /* @commit.align */
     else if constexpr (error_of(N) == POWER) power<E, P>(); /* @commit.power */
     barrier();
 }
@@ -548,7 +548,7 @@ const char *region_of(place p)
 }
 
 /* Damage that is detected only at the end, or when the block is freed. */
-told wua(told t, error k, place p, const char *call, const char *alloc, const char *free)
+expectation wua(expectation t, error k, place p, const char *call, const char *alloc, const char *free)
 {
     bool late = p == FREED || k == INSIDE;
     t.kind = "wua";
@@ -556,25 +556,25 @@ told wua(told t, error k, place p, const char *call, const char *alloc, const ch
     t.bytes = 1;
     t.found = "00";
     t.state = late ? "freed" : "live";
-    t.offset = k == BEHIND ? static_cast<long>(bytes_of(p)) : k == BEFORE ? -1 : 3;
-    t.damage = k == BEHIND ? "behind" : k == BEFORE ? "before" : "inside";
+    t.offset = k == PAST_END ? static_cast<long>(bytes_of(p)) : k == BEFORE ? -1 : 3;
+    t.damage = k == PAST_END ? "behind" : k == BEFORE ? "before" : "inside";
     t.call = late ? "" : call;
     t.alloc = alloc;
     t.free = late ? free : "";
     return t;
 }
 
-told about(const char *kind, entry e, place p, maker m, bool freed, const char *call,
+expectation about(const char *kind, entry e, place p, maker m, bool freed, const char *call,
                      const char *alloc, const char *free)
 {
     return {nullptr, kind, facts[e].recorded, bytes_of(p), 0, 0, "none", freed ? "freed" : "live",
             families[m], "none", "", call, alloc, free};
 }
 
-told expected(entry e, error k, place p)
+expectation expected(entry e, error k, place p)
 {
     maker m = k == MIS ? stranger_of(e, p) : maker_of(e, p);
-    told t = about("", e, p, m, false, "", "", "");
+    expectation t = about("", e, p, m, false, "", "", "");
     switch (k) {
     case BAF:
         return {nullptr, "baf", facts[e].recorded, 0, 0, 0, "none", "never", "malloc", region_of(p), "",
@@ -596,14 +596,14 @@ told expected(entry e, error k, place p)
         return t;
     case ZERO:
         return about("rze", e, p, m, false, "zero.call", "zero.alloc", "");
-    case ALIGN_TOLD:
+    case ALIGN_GIVEN:
         t = about("mis", e, p, m, false, "align.call", "align.alloc", "");
         t.bytes = facts[e].flags & SIZED ? bytes_of(p) : 0;
         return t;
     case POWER:
         return {nullptr, "bal", facts[e].recorded, 0, 0, 0, "none", "never", "malloc", "none", "", "power.call", "", ""};
-    case BEHIND:
-        return wua(t, k, p, "behind.call", "behind.alloc", "behind.free");
+    case PAST_END:
+        return wua(t, k, p, "past.call", "past.alloc", "past.free");
     case BEFORE:
         return wua(t, k, p, "before.call", "before.alloc", "before.free");
     case INSIDE:
@@ -615,9 +615,9 @@ told expected(entry e, error k, place p)
     }
 }
 
-told told_of(unsigned n)
+expectation expectation_of(unsigned n)
 {
-    told t = expected(entry_of(n), error_of(n), place_of(n));
+    expectation t = expected(entry_of(n), error_of(n), place_of(n));
     t.why_not = why_no(n);
     return t;
 }
@@ -636,7 +636,7 @@ const char *name_of(unsigned n)
 
 cell describe(unsigned n)
 {
-    return {name_of(n), when_of(error_of(n), place_of(n)), told_of(n)};
+    return {name_of(n), when_of(error_of(n), place_of(n)), expectation_of(n)};
 }
 
 enum { CELLS = ENTRY_COUNT * ERROR_COUNT * PLACE_COUNT };
