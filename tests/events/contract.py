@@ -62,5 +62,5 @@ if __name__ == '__main__':
           ('absent', absent('events/contract')), ('header', header('event.h')), ('fixed_place', fixed_place),
           ('huge_segment', huge_segment), ('by_another_name', by_another_name),
           ('overridden_calls', program('overrides', expected=b'said\n')),
-          ('external_events', program('overrides', 'tell', expected=b'said\n')),
+          ('external_events', program('overrides', 'report', expected=b'said\n')),
           ('libraries', program('libraries', 'events/do_load.so', expected=b'loaded\n'))])

@@ -46,7 +46,7 @@
 #define THREADS_MAX 8u
 #define ARENA_PAGES 96ull
 #define ARENA_AT 0x200000000000ull /* far below the kernel's own choices, so that holes stay holes */
-#define ARENA_APART (1ull << 30)
+#define ARENA_STRIDE (1ull << 30)
 #define PLACED_MAX 24u
 #define FILES 3u
 #define SEGMENTS 4u
@@ -386,7 +386,7 @@ static void set_up(uint64_t seed)
     uint64_t now = (uintptr_t)sbrk(0);
     for (unsigned i = 0; i < threads; i++)
         actor[i] = (struct actor){.random = (seed + 1) * 0x9e3779b97f4a7c15ull + i * 77777,
-                                  .arena = ARENA_AT + i * ARENA_APART,
+                                  .arena = ARENA_AT + i * ARENA_STRIDE,
                                   .has_break = i == 0,
                                   .break_floor = now};
 }
@@ -415,7 +415,7 @@ static void leave_arenas(void)
     unsigned long start;
     FILE *f = fopen("/proc/self/maps", "r");
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "%lx", &start) == 1 && start - ARENA_AT < THREADS_MAX * ARENA_APART)
+        if (sscanf(line, "%lx", &start) == 1 && start - ARENA_AT < THREADS_MAX * ARENA_STRIDE)
             fputs(line, stdout);
     fflush(stdout);
     raise(SIGKILL);

@@ -271,9 +271,9 @@ static void discarded_below(void)
 {
     char *at = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert(at != MAP_FAILED);
-    for (int apart = 8; apart <= 256; apart += 8) {
+    for (int distance = 8; distance <= 256; distance += 8) {
         memset(at, 1, 1 << 18);
-        assert(call_from(at + (1 << 17) + apart, SYS_munmap, (long)at + (1 << 16), 1 << 16) == 0);
+        assert(call_from(at + (1 << 17) + distance, SYS_munmap, (long)at + (1 << 16), 1 << 16) == 0);
         assert(mmap(at + (1 << 16), 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
                at + (1 << 16));
     }

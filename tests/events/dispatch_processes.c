@@ -242,7 +242,7 @@ void registers(void)
 }
 
 /* The upper half of a vector register across a call, which may fail, with the stack pointer `apart` further down. */
-static unsigned long upper_half(long number, long one, long two, long apart)
+static unsigned long upper_half(long number, long one, long two, long distance)
 {
     unsigned long upper;
     __asm__ volatile("subq %4, %%rsp\n subq $512, %%rsp\n"
@@ -251,7 +251,7 @@ static unsigned long upper_half(long number, long one, long two, long apart)
                      "vextractf128 $1, %%ymm15, %%xmm15\n vmovq %%xmm15, %1\n"
                      "addq $512, %%rsp\n addq %4, %%rsp\n vzeroupper\n"
                      : "+a"(number), "=&r"(upper)
-                     : "D"(one), "S"(two), "r"(apart), "d"(0l)
+                     : "D"(one), "S"(two), "r"(distance), "d"(0l)
                      : "rcx", "r11", "r10", "r8", "r9", "memory", "cc", "xmm15");
     return upper;
 }
@@ -261,10 +261,10 @@ void vectors(void)
     static const unsigned long all = -1ul;
     if (!__builtin_cpu_supports("avx"))
         return;
-    for (long apart = 0; apart < 128; apart += 8) {
-        assert(upper_half(SYS_getppid, 0, 0, apart) == -1ul);
-        assert(upper_half(SYS_munmap, 0, 0, apart) == -1ul);
-        assert(upper_half(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, apart) == -1ul);
+    for (long distance = 0; distance < 128; distance += 8) {
+        assert(upper_half(SYS_getppid, 0, 0, distance) == -1ul);
+        assert(upper_half(SYS_munmap, 0, 0, distance) == -1ul);
+        assert(upper_half(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, distance) == -1ul);
     }
 }
 

@@ -304,15 +304,15 @@ static void moved(unsigned type, union rtc_event *e, void *unused)
 {
     (void)type, (void)unused;
     uint64_t start = (uintptr_t)e->vm_mapped.address, end = start + e->vm_mapped.size;
-    uint64_t apart = (uintptr_t)failed_move.mremap.new_address - (uintptr_t)failed_move.mremap.address;
+    uint64_t distance = (uintptr_t)failed_move.mremap.new_address - (uintptr_t)failed_move.mremap.address;
     if (!failed_move.mremap.result)
         return;
     cancelled(type, e, NULL);
     lock();
     for (unsigned i = 0; i < saved_count; i++) {
         struct map_region r = saved[i];
-        r.start += apart;
-        r.end += apart;
+        r.start += distance;
+        r.end += distance;
         if (clip(&r, start, end))
             put(r);
     }
@@ -321,27 +321,27 @@ static void moved(unsigned type, union rtc_event *e, void *unused)
 
 /* ---- the kernel's list ----------------------------------------------------------------------------- */
 
-#define THEIRS_MAX 40000u
+#define PROGRAM_CALLS_MAX 40000u
 
 /* Ranges that are not the runtime's, as a replay reports them. */
-static struct theirs {
+static struct program_call {
     uint64_t start, end;
-} theirs[THEIRS_MAX];
-static unsigned theirs_count;
+} program_call[PROGRAM_CALLS_MAX];
+static unsigned program_call_count;
 
 static void note(unsigned type, union rtc_event *e, void *unused)
 {
     (void)type, (void)unused;
     uint64_t start = (uintptr_t)e->vm_mapped.address;
-    must(theirs_count < THEIRS_MAX, "too many mappings");
-    if (theirs_count && start < theirs[theirs_count - 1].start)
-        theirs_count = 0; /* that was the heap, which is the runtime's to map */
-    theirs[theirs_count++] = (struct theirs){start, start + e->vm_mapped.size};
+    must(program_call_count < PROGRAM_CALLS_MAX, "too many mappings");
+    if (program_call_count && start < program_call[program_call_count - 1].start)
+        program_call_count = 0; /* that was the heap, which is the runtime's to map */
+    program_call[program_call_count++] = (struct program_call){start, start + e->vm_mapped.size};
 }
 
-static void find_theirs(void)
+static void find_program_calls(void)
 {
-    theirs_count = 0;
+    program_call_count = 0;
     must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_FLAG_NO_INSTALL |
                                    RTC_EVENT_FLAG_EXISTING_ALLOC, 0, note, NULL) == 0, "replay");
     must(rtc_event_unset_handler(RTC_EVENT_VM_MAPPED, note, NULL) == 0, "replay");
@@ -377,11 +377,11 @@ static bool parse(const char *line, struct map_region *r)
 /* Add the parts of one line that are not the runtime's; `from` advances with the lines. */
 static void read_line(struct maps *to, const struct map_region *whole, unsigned *from)
 {
-    while (*from < theirs_count && theirs[*from].end <= whole->start)
+    while (*from < program_call_count && program_call[*from].end <= whole->start)
         ++*from;
-    for (unsigned i = *from; i < theirs_count && theirs[i].start < whole->end; i++) {
+    for (unsigned i = *from; i < program_call_count && program_call[i].start < whole->end; i++) {
         struct map_region r = *whole;
-        if (clip(&r, theirs[i].start, theirs[i].end))
+        if (clip(&r, program_call[i].start, program_call[i].end))
             must(maps_put(to, &r), "no room");
     }
 }
@@ -391,7 +391,7 @@ static void read_kernels(struct maps *to)
     char line[1024];
     unsigned from = 0;
     struct map_region whole;
-    find_theirs();
+    find_program_calls();
     FILE *f = fopen("/proc/self/maps", "r");
     must(f != NULL, "/proc/self/maps");
     while (fgets(line, sizeof line, f))
@@ -410,10 +410,10 @@ static void make(struct maps *m)
 
 /* ---- comparing ---------------------------------------------------------------------------------- */
 
-static void say(const char *who, const struct map_region *r)
+static void print_region(const char *title, const struct map_region *r)
 {
     if (r)
-        fprintf(stderr, "  %s: %lx-%lx %u%c offset %lx device %lx inode %lu\n", who, r->start, r->end,
+        fprintf(stderr, "  %s: %lx-%lx %u%c offset %lx device %lx inode %lu\n", title, r->start, r->end,
                 r->protection, r->shared ? 's' : 'p', r->offset, r->device, r->inode);
 }
 
@@ -448,8 +448,8 @@ unsigned feed_compare(void)
             break;
         if (!same(a, b)) {
             differences++;
-            say("events", a);
-            say("kernel", b);
+            print_region("events", a);
+            print_region("kernel", b);
         }
         at = !a ? b->end : !b ? a->end : a->end < b->end ? a->end : b->end;
     }

@@ -67,11 +67,11 @@ static void insert(struct entry *e, uintptr_t page)
     e->page = page;
 }
 
-static struct entry *find(struct entry *mine, uintptr_t page)
+static struct entry *find(struct entry *own, uintptr_t page)
 {
     for (unsigned i = 0; i < ENTRIES; i++)
-        if (mine[i].page == page)
-            return &mine[i];
+        if (own[i].page == page)
+            return &own[i];
     return NULL;
 }
 
@@ -86,25 +86,25 @@ static void look_at(struct entry *e, volatile uint64_t *word)
     stale += seen[0] != now;
 }
 
-static void use(struct entry *mine, unsigned *oldest, char *block)
+static void use(struct entry *own, unsigned *oldest, char *block)
 {
     uintptr_t page = ((uintptr_t)block + 2 * PAGE - 1) & -PAGE;
-    struct entry *e = find(mine, page);
+    struct entry *e = find(own, page);
     if (e)
         look_at(e, (void *)page);
     *(volatile uint64_t *)page = 0; /* the page is mapped */
-    insert(e ? e : &mine[(*oldest)++ % ENTRIES], page);
+    insert(e ? e : &own[(*oldest)++ % ENTRIES], page);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
 static void *run(void *arg)
 {
-    struct entry *mine = arg;
-    unsigned oldest = 0, seed = (unsigned)(mine - cache[0]) + 1;
+    struct entry *own = arg;
+    unsigned oldest = 0, seed = (unsigned)(own - cache[0]) + 1;
     char *live[LIVE] = {0};
     for (unsigned i = 0; i < ENTRIES; i++)
-        assert(pipe2(mine[i].end, O_NONBLOCK) == 0);
+        assert(pipe2(own[i].end, O_NONBLOCK) == 0);
     for (unsigned long n = 0; n < blocks; n++) {
         char **block = &live[(unsigned)rand_r(&seed) % LIVE];
         size_t bytes = 3 * PAGE << (unsigned)rand_r(&seed) % 11; /* to 12 MiB */
@@ -114,7 +114,7 @@ static void *run(void *arg)
             free(*block);
             assert(*block = malloc(bytes));
         }
-        use(mine, &oldest, *block);
+        use(own, &oldest, *block);
     }
     for (unsigned i = 0; i < LIVE; i++)
         free(live[i]);

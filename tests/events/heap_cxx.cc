@@ -33,7 +33,7 @@ static void note(unsigned type, union rtc_event *e, void *)
 }
 
 /* Is there an event whose range contains the middle? The range may begin before the block. */
-static bool is_told(unsigned type, uintptr_t at)
+static bool is_reported(unsigned type, uintptr_t at)
 {
     for (unsigned i = 0; i < notified_count; i++)
         if (notified[i].type == type && notified[i].start <= at + big / 2 && at + big / 2 < notified[i].end)
@@ -43,7 +43,7 @@ static bool is_told(unsigned type, uintptr_t at)
 
 static uintptr_t check(const void *at)
 {
-    assert(is_told(RTC_EVENT_VM_MAPPED, (uintptr_t)at) && !is_told(RTC_EVENT_VM_UNMAPPED, (uintptr_t)at));
+    assert(is_reported(RTC_EVENT_VM_MAPPED, (uintptr_t)at) && !is_reported(RTC_EVENT_VM_UNMAPPED, (uintptr_t)at));
     return (uintptr_t)at;
 }
 
@@ -64,14 +64,14 @@ static void objects()
         delete[] aligned;
     }
     for (uintptr_t at : was)
-        assert(is_told(RTC_EVENT_VM_UNMAPPED, at));
+        assert(is_reported(RTC_EVENT_VM_UNMAPPED, at));
     std::vector<char> grows;
     while (grows.size() < big)
         grows.insert(grows.end(), 100000, 'x');
     uintptr_t at = (uintptr_t)grows.data();
     notified_count = 0;
     std::vector<char>().swap(grows);
-    assert(is_told(RTC_EVENT_VM_UNMAPPED, at));
+    assert(is_reported(RTC_EVENT_VM_UNMAPPED, at));
 }
 
 /* The parameters are accepted, and do not change the events. */
@@ -85,13 +85,13 @@ static void parameters()
         uintptr_t was = check(block);
         memset(block, 7, big);
         free(block);
-        assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
+        assert(is_reported(RTC_EVENT_VM_UNMAPPED, was));
         notified_count = 0;
         block = realloc(kept, 2 * big);
-        assert(block && is_told(RTC_EVENT_VM_MAPPED, (uintptr_t)block + big));
+        assert(block && is_reported(RTC_EVENT_VM_MAPPED, (uintptr_t)block + big));
         was = (uintptr_t)block;
         free(block);
-        assert(is_told(RTC_EVENT_VM_UNMAPPED, was));
+        assert(is_reported(RTC_EVENT_VM_UNMAPPED, was));
         notified_count = 0;
         new char[3 * big]; /* the next blocks lie elsewhere */
     }

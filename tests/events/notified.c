@@ -355,15 +355,15 @@ static void in_early_thread(void)
 extern void (*between_us)(void) __attribute__((weak));
 extern size_t between_bytes __attribute__((weak));
 static size_t in_handler;
-static void *behind_handler;
+static void *next_handler;
 
 static void map_in_handler(int signal)
 {
     (void)signal;
-    if (!behind_handler)
-        behind_handler = (void *)syscall(SYS_mmap, NULL, in_handler, READ_WRITE, PLAIN, -1, 0);
+    if (!next_handler)
+        next_handler = (void *)syscall(SYS_mmap, NULL, in_handler, READ_WRITE, PLAIN, -1, 0);
     else
-        assert(syscall(SYS_munmap, behind_handler, in_handler) == 0);
+        assert(syscall(SYS_munmap, next_handler, in_handler) == 0);
 }
 
 static void raise_usr1(void)
@@ -375,11 +375,11 @@ static void interrupted(size_t bytes, size_t room)
 {
     in_handler = bytes;
     between_bytes = room;
-    behind_handler = NULL;
+    next_handler = NULL;
     came_at = 0;
     between_us = raise_usr1;
     void *at = mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
-    assert(at != MAP_FAILED && came_at == (uintptr_t)at + (uintptr_t)behind_handler);
+    assert(at != MAP_FAILED && came_at == (uintptr_t)at + (uintptr_t)next_handler);
     assert(munmap(at, 8192) == 0);
     between_us = NULL;
     assert(are(2, 2));

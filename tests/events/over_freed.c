@@ -415,16 +415,16 @@ static void of_another_thread(void)
     must(pthread_create(&thread, NULL, free_slab, (void *)(uintptr_t)&p) == 0);
     while (!*(size_t volatile *)&p.bytes)
         usleep(1000);
-    struct pages mine = p;
-    map_over(mine);
+    struct pages own = p;
+    map_over(own);
     over = true;
     must(pthread_join(thread, NULL) == 0);
-    still_has(mine, 7);
+    still_has(own, 7);
     for (int i = 0; i < SLOTS; i++) {
-        must(slot[i] + 3000 <= mine.at || slot[i] >= mine.at + mine.bytes);
+        must(slot[i] + 3000 <= own.at || slot[i] >= own.at + own.bytes);
         free(slot[i]);
     }
-    use(mine);
+    use(own);
 }
 
 /* ---- memory in use ------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
  * overrides.c - a program that defines functions in front of the runtime's, which make system calls.
  *
  *     overrides         the self test lists the missing events
- *     overrides tell    they report by rtc_vm_mmap and rtc_vm_munmap: the test of external events
+ *     overrides report  they report by rtc_vm_mmap and rtc_vm_munmap: the test of external events
  *                       passes, and fails for each of them that does not
  */
 #include <assert.h>
@@ -22,20 +22,20 @@
 static volatile int telling;
 static volatile unsigned silent; /* which function does not, as a native event */
 
-static int tells(unsigned native)
+static int is_reporting(unsigned native)
 {
     return telling && silent != native;
 }
 
 static void gone(unsigned native, void *at, size_t bytes)
 {
-    if (tells(native))
+    if (is_reporting(native))
         rtc_vm_munmap(at, bytes);
 }
 
 static void *come(unsigned native, long result, size_t bytes)
 {
-    if (tells(native))
+    if (is_reporting(native))
         rtc_vm_mmap((void *)result, bytes);
     return (void *)result;
 }

@@ -163,17 +163,17 @@ void row_mapping_survives_fork_and_close(void)
 
 void row_munmap_partial_multiple_and_empty(void)
 {
-    char *at = pages(9 + HOLE), *behind = at + (8 + HOLE) * PAGE;
+    char *at = pages(9 + HOLE), *after = at + (8 + HOLE) * PAGE;
     mprotect(at + PAGE, PAGE, PROT_READ); /* several mappings, and */
     rtc_orig_munmap(at + 4 * PAGE, HOLE * PAGE); /* a hole */
     all();
     must(munmap(at, PAGE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, at, PAGE));
     must(munmap(at + PAGE, 7 * PAGE) == 0);
-    must(is_range(RTC_EVENT_VM_UNMAPPED, 1, at + PAGE, 7 * PAGE) && is_mapped(behind, PAGE));
+    must(is_range(RTC_EVENT_VM_UNMAPPED, 1, at + PAGE, 7 * PAGE) && is_mapped(after, PAGE));
     must(munmap(at + PAGE, PAGE) == 0); /* an unmapped range: no error, and an event */
     forget();
-    must(munmap(behind, 0) == -1 && errno == EINVAL);
-    must(munmap(behind + 1, PAGE) == -1 && errno == EINVAL);
+    must(munmap(after, 0) == -1 && errno == EINVAL);
+    must(munmap(after + 1, PAGE) == -1 && errno == EINVAL);
     must(munmap(at, SIZE_MAX - 5) == -1 && errno == EINVAL);
     must(nothing_of(VM_EVENTS) && count_of(RTC_EVENT_MUNMAP) == 3);
 }
@@ -250,7 +250,7 @@ void row_mremap_old_size_0(void)
 
 void row_cancels(void)
 {
-    char *at = pages(HOLE + 3), *gone = at + 2 * PAGE, *behind = at + (HOLE + 1) * PAGE;
+    char *at = pages(HOLE + 3), *gone = at + 2 * PAGE, *after = at + (HOLE + 1) * PAGE;
     rtc_orig_munmap(at + PAGE, HOLE * PAGE);
     all();
     int fixed = MAP_PRIVATE | MAP_FIXED;
@@ -258,7 +258,7 @@ void row_cancels(void)
     must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, (HOLE + 3) * PAGE));
     must(count_of(RTC_EVENT_VM_CANCELLED) == 2); /* only the ranges that are still mapped */
     must(is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
-    must(is_range(RTC_EVENT_VM_CANCELLED, 1, behind, 2 * PAGE));
+    must(is_range(RTC_EVENT_VM_CANCELLED, 1, after, 2 * PAGE));
     must(logged[logged_count - 1].type == RTC_EVENT_VM_CANCELLED && !count_of(RTC_EVENT_VM_MAPPED));
     forget();
     /* The kernel may have emptied the target, or not. */
@@ -267,16 +267,16 @@ void row_cancels(void)
     must(!count_of(RTC_EVENT_VM_CANCELLED)); /* mapped pages may be of a later mapping */
     must(count_of(RTC_EVENT_VM_MAPPED) == is_mapped(at, PAGE));
     forget();
-    must(mremap(behind, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, behind + PAGE) == MAP_FAILED);
-    must(mremap(at, PAGE, PAGE, MREMAP_FIXED, behind) == MAP_FAILED); /* refused by their numbers */
+    must(mremap(after, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, after + PAGE) == MAP_FAILED);
+    must(mremap(at, PAGE, PAGE, MREMAP_FIXED, after) == MAP_FAILED); /* refused by their numbers */
     must(nothing_of(VM_EVENTS));
     forget();
-    must(madvise(behind, PAGE, MADV_REMOVE) == -1); /* of private memory */
-    must(is_range(RTC_EVENT_VM_CANCELLED, 0, behind, PAGE));
+    must(madvise(after, PAGE, MADV_REMOVE) == -1); /* of private memory */
+    must(is_range(RTC_EVENT_VM_CANCELLED, 0, after, PAGE));
     forget();
-    behind[0] = 'x'; /* discarded before the kernel comes to the hole: */
-    must(madvise(behind - PAGE - HOLE / 2 * PAGE, (HOLE / 2 + 2) * PAGE, MADV_DONTNEED) == -1);
-    must(errno == ENOMEM && behind[0] == 0 && !count_of(RTC_EVENT_VM_CANCELLED));
+    after[0] = 'x'; /* discarded before the kernel comes to the hole: */
+    must(madvise(after - PAGE - HOLE / 2 * PAGE, (HOLE / 2 + 2) * PAGE, MADV_DONTNEED) == -1);
+    must(errno == ENOMEM && after[0] == 0 && !count_of(RTC_EVENT_VM_CANCELLED));
 }
 
 /* ---- exact totals --------------------------------------------------------------------------------- */

@@ -80,7 +80,7 @@ void row_originals_go_into_the_map(void)
     must(rtc_orig_brk(end + PAGE) == 0 && rtc_event_compare() == 0 && rtc_orig_brk(end) == 0);
 }
 
-void row_behind_our_back(void)
+void row_unnoticed(void)
 {
     char *at = room();
     begin_map();
@@ -197,7 +197,7 @@ void row_calls_in_handlers(void)
 
 static _Atomic bool stopped, may_go, done;
 
-static void stand_still(int signal)
+static void wait_in_handler(int signal)
 {
     (void)signal;
     stopped = true;
@@ -217,7 +217,7 @@ static void *map_on(void *unused)
 void row_stopped_in_the_midst(void)
 {
     pthread_t thread;
-    must(signal(SIGUSR1, stand_still) != SIG_ERR);
+    must(signal(SIGUSR1, wait_in_handler) != SIG_ERR);
     must(pthread_create(&thread, NULL, map_on, NULL) == 0);
     for (unsigned i = 0; i < 2000; i++) {
         may_go = false;

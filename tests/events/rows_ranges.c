@@ -12,7 +12,7 @@ static void spoil(unsigned type, union rtc_event *e, void *arg)
     errno = EXDEV;
 }
 
-static void hear_ranges(void)
+static void on_range(void)
 {
     handle(VM_EVENTS, -1, "first");
     must(rtc_event_set_handler(VM_EVENTS, 0, spoil, NULL) == 0);
@@ -21,7 +21,7 @@ static void hear_ranges(void)
 
 void row_ranges_alone(void)
 {
-    hear_ranges();
+    on_range();
     errno = 77;
     char *at = mmap(NULL, PAGE + 1, READ_WRITE, PLAIN, -1, 0);
     must(errno == 77 && logged_count == 1 && is_range(RTC_EVENT_VM_MAPPED, 0, at, 2 * PAGE));
@@ -35,7 +35,7 @@ void row_ranges_of_what_fails(void)
 {
     char *at = pages(2);
     rtc_orig_munmap(at + PAGE, PAGE);
-    hear_ranges();
+    on_range();
     must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
     must(munmap(at, 0) == -1 && errno == EINVAL);
     must(logged_count == 0);
@@ -65,7 +65,7 @@ void row_ranges_in_callbacks(void)
 /* A handler of the call itself is notified, too. */
 void row_ranges_beside_calls(void)
 {
-    hear_ranges();
+    on_range();
     handle(RTC_EVENT_MMAP, 0, "calls");
     char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
     must(logged_count == 2 && nth(RTC_EVENT_MMAP, 0).mmap.size == PAGE);
@@ -85,7 +85,7 @@ static void look_at_result(unsigned type, union rtc_event *e, void *seen)
 /* The range stays, and is reported so; a handler before the call sees it as not made. */
 void row_munmap_over_the_heap(void)
 {
-    static volatile int before = 7, behind = 7;
+    static volatile int before = 7, after = 7;
     char *block = malloc(1 << 20), *at = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
     for (int i = 0; i < 2; i++) { /* handlers of ranges, then of calls, too */
         forget();
@@ -94,9 +94,9 @@ void row_munmap_over_the_heap(void)
         must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 4 * PAGE) && is_range(RTC_EVENT_VM_CANCELLED, 0, at, 4 * PAGE));
         must(rtc_event_unset_handler(VM_EVENTS, record, (void *)(uintptr_t)"ranges") == 0);
         must(rtc_event_set_handler(RTC_EVENT_MUNMAP, -1, look_at_result, (void *)(uintptr_t)&before) == 0);
-        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, 1, look_at_result, (void *)(uintptr_t)&behind) == 0);
+        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, 1, look_at_result, (void *)(uintptr_t)&after) == 0);
     }
-    must(before == -1 && behind == 0);
+    must(before == -1 && after == 0);
     must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without an event, and with the same effect */
 }
 
@@ -105,7 +105,7 @@ void row_refused_by_numbers(void)
 {
     int id = shmget(IPC_PRIVATE, PAGE, 0600);
     char *at = pages(4);
-    hear_ranges();
+    on_range();
     must(id >= 0 && shmat(id, NULL, SHM_REMAP) == MAP_FAILED && errno == EINVAL);
     must(shmat(id, (void *)(PAGE - 1), SHM_REMAP | SHM_RND) == MAP_FAILED && shmctl(id, IPC_RMID, NULL) == 0);
     at += (uintptr_t)at % (2u << 20) ? 0 : PAGE;

@@ -284,7 +284,7 @@ static void around_a_hole(void)
 }
 
 /* Nothing is changed: the runtime's memory there stays intact, and the program gets its mapping. */
-static void map_over_ours(void)
+static void map_over_own(void)
 {
     char *at = make_hole();
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, on_event, NULL) == 0);
@@ -294,7 +294,7 @@ static void map_over_ours(void)
     must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > before + 1);
 }
 
-static void move_over_ours(void)
+static void move_over_own(void)
 {
     char *at = make_hole(), *from = mmap(NULL, 256 * PAGE, READ_WRITE, PLAIN, -1, 0);
     must(from != MAP_FAILED && (*from = 7) == 7);
@@ -302,7 +302,7 @@ static void move_over_ours(void)
     must(*from == 7 && munmap(from, 256 * PAGE) == 0);
 }
 
-static void attach_over_ours(void)
+static void attach_over_own(void)
 {
     char *at = make_hole();
     int id = shmget(IPC_PRIVATE, 256 * PAGE, 0600);
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
         {"stack_of_main", stack_of_main}, {"beside_a_silent_one", beside_a_silent_one},
         {"stack_of_main_that_ended", stack_of_main_that_ended},
         {"stack_of_one_that_ended", stack_of_one_that_ended}, {"refused", refused},
-        {"map_over_ours", map_over_ours}, {"move_over_ours", move_over_ours}, {"attach_over_ours", attach_over_ours},
+        {"map_over_own", map_over_own}, {"move_over_own", move_over_own}, {"attach_over_own", attach_over_own},
         {"map_over_the_heap", map_over_the_heap}, {"map_in_a_block", map_in_a_block},
         {"map_over_reserved", map_over_reserved}, {"around_a_hole", around_a_hole}, {"around_a_hole_refused", around_a_hole_refused},
     };
