@@ -29,7 +29,7 @@ static void work(void)
 }
 
 /* It may read and free; it must not allocate, or print with streams that do. */
-static int hear(rtc_profile_t *profile, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int on_event(rtc_profile_t *profile, struct rtc_profile_desc *event, void *param, size_t size, void *context)
 {
     const struct rtc_profile_alloc_error *data = (const struct rtc_profile_alloc_error *)param;
     (void)profile, (void)event;
@@ -94,7 +94,7 @@ int main(void)
     }
     if (rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &profile, NULL) != 0)
         return 1;
-    rtc_profile_register_callback(profile, find(profile, "alloc_error", rtc_profile_query_events), hear, &failures);
+    rtc_profile_register_callback(profile, find(profile, "alloc_error", rtc_profile_query_events), on_event, &failures);
     work();
     show_moment(profile);
     show_largest_site(profile);
