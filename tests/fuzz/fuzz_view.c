@@ -214,14 +214,14 @@ static void print_ones(struct report *r, const char *text)
 /* Does the report contain damage of the file? */
 static bool print_json(struct report *r)
 {
-    bool tells;
+    bool reports_damage;
 
     must(report_print_json(r, JSON_PATH) == 0, "JSON can be written");
     must(output_is_json(json.text, json.bytes), "JSON is JSON");
-    tells = !strstr(json.text, "\"damaged\":[]");
+    reports_damage = !strstr(json.text, "\"damaged\":[]");
     print_ones(r, json.text);
     free(json.text);
-    return tells;
+    return reports_damage;
 }
 
 /* The file for a build server in this format. */
