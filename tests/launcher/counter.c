@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t seen;
 
-static void say(int sig)
+static void print_count(int sig)
 {
     seen = 1;
     char line[32];
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 {
     static const int counted[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
                                   SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
-    struct sigaction sa = {.sa_handler = say};
+    struct sigaction sa = {.sa_handler = print_count};
     sigset_t none, all;
     char c;
     (void)argv;
