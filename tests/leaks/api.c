@@ -171,9 +171,9 @@ static void child(void)
     rtc_add_root_region(page, 8192);
     pid_t pid = fork();
     if (pid == 0) {
-        void **mine = hidden(1223), **lost = hidden(1224);
+        void **local_block = hidden(1223), **lost = hidden(1224);
         kept = lost;
-        rtc_add_root_region(mine, 8192);
+        rtc_add_root_region(local_block, 8192);
         rtc_disable();
         lose(1225);
         exit(0);

@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static void *volatile kept, *volatile ours;
+static void *volatile kept, *volatile own_block;
 static int is_lost;
 static pthread_barrier_t ready;
 
@@ -31,18 +31,18 @@ NOINLINE void lose(size_t bytes)
 
 NOINLINE void twin(void)
 {
-    ours = malloc(4711);
+    own_block = malloc(4711);
     if (is_lost)
-        ours = NULL;
+        own_block = NULL;
 }
 
 NOINLINE void twin_in_register(void)
 {
-    ours = malloc(4711);
+    own_block = malloc(4711);
     if (__builtin_cpu_supports("avx512vl"))
-        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(ours)); /* not in the clobbers: unknown to the compiler */
+        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(own_block)); /* not in the clobbers: unknown to the compiler */
     if (is_lost)
-        ours = NULL;
+        own_block = NULL;
 }
 
 static void start(void *(*body)(void *))
@@ -84,7 +84,7 @@ static const char *now(int number)
 
 static void dispositions(void)
 {
-    struct sigaction old, mine = {.sa_handler = handler}, none = {.sa_handler = SIG_DFL, .sa_flags = SA_NODEFER};
+    struct sigaction old, local_block = {.sa_handler = handler}, none = {.sa_handler = SIG_DFL, .sa_flags = SA_NODEFER};
     sigaddset(&none.sa_mask, SIGUSR2);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         int n = signals[i];
@@ -96,7 +96,7 @@ static void dispositions(void)
         printf(" %s", name_of(sysv_signal(n, SIG_DFL)));
         printf(" %s", name_of(sigset(n, handler)));
         printf(" %s", name_of(sigset(n, SIG_DFL)));
-        sigaction(n, &mine, &old);
+        sigaction(n, &local_block, &old);
         printf(" %s", name_of(old.sa_handler));
         sigaction(n, &none, &old);
         printf(" %s %s\n", name_of(old.sa_handler), now(n));
@@ -129,11 +129,11 @@ static void deaths(void)
 static void *deaf_body(void *unused)
 {
     uint64_t all = ~0ull;
-    void *volatile mine = malloc(4712);
+    void *volatile local_block = malloc(4712);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
     pthread_barrier_wait(&ready);
     for (;;)
-        __asm__ volatile("pause" ::"m"(mine));
+        __asm__ volatile("pause" ::"m"(local_block));
     return unused;
 }
 
@@ -156,14 +156,14 @@ static uint64_t own_ms(void)
 static void *back_soon_body(void *unused)
 {
     uint64_t all = ~0ull, none = 0, begin = own_ms();
-    void *volatile mine = malloc(4712);
+    void *volatile local_block = malloc(4712);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
     pthread_barrier_wait(&ready);
     while (own_ms() < begin + 60)
         ;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
     for (;;)
-        __asm__ volatile("pause" ::"m"(mine));
+        __asm__ volatile("pause" ::"m"(local_block));
     return unused;
 }
 
@@ -371,18 +371,18 @@ static void children(void)
 static void child_drops(void)
 {
     int status;
-    ours = malloc(4711);
+    own_block = malloc(4711);
     pid_t pid = fork();
     if (pid == 0) {
-        void *volatile mine = malloc(1003);
-        ours = NULL;
-        free(mine);
-        ours = malloc(1004);
+        void *volatile local_block = malloc(1003);
+        own_block = NULL;
+        free(local_block);
+        own_block = malloc(1004);
         _exit(0);
     }
     waitpid(pid, &status, 0);
     if (is_lost)
-        ours = NULL;
+        own_block = NULL;
 }
 
 /* ---- a signal inside malloc ---------------------------------------------------------------------- */

@@ -355,7 +355,7 @@ static void advanced(void)
         moved += 3;
 }
 
-static void behind_advanced(void)
+static void interior_advanced(void)
 {
     chain = malloc(64);
     put(chain + 1);
@@ -498,7 +498,7 @@ static const struct place {
     {"at_exit", at_exit, "biu", "libc", NULL},
     {"stream_buffer", stream_buffer, "biu", "block of", NULL},
     {"advanced", advanced, "aib", "moved", NULL},
-    {"behind_advanced", behind_advanced, "behind", "moved", NULL},
+    {"interior_advanced", interior_advanced, "behind", "moved", NULL},
     {"kept_register", kept_register, "air", "r14", "stack"},
     {"ended_stack", ended_stack, "mel", "no pointer", NULL},
     {"deleted_key", deleted_key, "mel", "no pointer", NULL},

@@ -90,8 +90,8 @@ static NOINLINE void blocks(int step)
         before = NULL;
     }
     {
-        void *volatile behind;
-        put(&behind, 102);
+        void *volatile after;
+        put(&after, 102);
         go_on(step);
     }
 }

@@ -24,7 +24,7 @@ SOURCE = os.path.join(HERE, "locals.c")
 # size: kind, name, function; None: no variable, only the function is expected.
 WANTED = {
     101: ("local variable", "context.inner[1].next[3]", "member"),
-    102: ("local variable", "behind", "blocks"),
+    102: ("local variable", "after", "blocks"),
     103: ("parameter", "given", "parameter"),
     104: ("local variable", "of_inner", "inner"),
     105: ("local variable", "beside", "growing"),

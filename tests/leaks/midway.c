@@ -104,10 +104,10 @@ static void marks(void)
 
 static void silent(void)
 {
-    void *volatile mine = malloc(2031);
+    void *volatile local_block = malloc(2031);
     check("nothing", RTC_ALL);
     print_answer("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
-    free(mine);
+    free(local_block);
 }
 
 static int checks = 10;
@@ -115,12 +115,12 @@ static int checks = 10;
 /* The records of a check are released after its report. */
 static void many(void)
 {
-    void *volatile mine = malloc(2041);
+    void *volatile local_block = malloc(2041);
     long sum = 0;
     for (int i = 0; i < checks; i++)
         sum += rtc_check_leaks(RTC_ALL, NULL);
     print_answer("sum", sum);
-    free(mine);
+    free(local_block);
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ static void threads(void)
 }
 
 /* Two threads check at once, and a third one forks meanwhile: all get a result. */
-static void *ask(void *unused)
+static void *query(void *unused)
 {
     for (int i = 0; i < 20; i++) {
         long answer = rtc_check_leaks(RTC_QUIET, NULL);
@@ -206,7 +206,7 @@ static void together(void)
 {
     pthread_t thread[2];
     for (int i = 0; i < 2; i++)
-        if (pthread_create(&thread[i], NULL, ask, NULL))
+        if (pthread_create(&thread[i], NULL, query, NULL))
             abort();
     int good = 0;
     for (int i = 0; i < 10; i++) {

@@ -30,15 +30,15 @@
 #define EXECS 50
 #define PATIENCE_S 10
 
-static void *volatile kept, *volatile ours;
+static void *volatile kept, *volatile own_block;
 static int is_lost;
 static const char *program;
 
 static NOINLINE void twin(void)
 {
-    ours = malloc(4711);
+    own_block = malloc(4711);
     if (is_lost)
-        ours = NULL;
+        own_block = NULL;
     scrub();
 }
 
@@ -107,11 +107,11 @@ static pthread_barrier_t ready;
 
 static void *holding_body(void *unused)
 {
-    void *volatile mine = malloc(4712);
+    void *volatile own = malloc(4712);
     pthread_barrier_wait(&ready);
     for (;;)
         pause();
-    (void)mine;
+    (void)own;
     return unused;
 }
 

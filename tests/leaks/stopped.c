@@ -190,7 +190,7 @@ static void destructor_joins(void)
 }
 
 /* The handler is that of stopped_first.c. */
-static void handler_before_ours(void)
+static void handler_before_runtime(void)
 {
 }
 
@@ -323,7 +323,7 @@ static const struct {
     ONE(stream_locked),           ONE(printing),
     ONE(flush_waits_for_running), ONE(flush_waits_for_sleeping),
     ONE(handler_joins),           ONE(destructor_joins),
-    ONE(handler_before_ours),     ONE(busy),
+    ONE(handler_before_runtime),     ONE(busy),
     ONE(ends_together),
 };
 

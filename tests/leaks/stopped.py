@@ -15,7 +15,7 @@ FIRST = BUILD + "/tests/leaks/stopped_first.so"
 TIMES = {"printing": 6, "busy": 1, "ends_together": 6}  # the moment differs
 FULL = 50
 CASES = ["stream_locked", "printing", "flush_waits_for_running", "flush_waits_for_sleeping", "handler_joins",
-         "destructor_joins", "handler_before_ours", "busy", "ends_together"]
+         "destructor_joins", "handler_before_runtime", "busy", "ends_together"]
 
 
 def output(done):
@@ -25,7 +25,7 @@ def output(done):
 
 
 def judge(name, folder):
-    beside = [FIRST] * (name == "handler_before_ours")
+    beside = [FIRST] * (name == "handler_before_runtime")
     out = os.path.join(folder, "report.json")
     plain = run([PROGRAM, name], folder, LD_PRELOAD=":".join(beside))
     for way in "launcher", "hand":

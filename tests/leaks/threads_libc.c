@@ -80,10 +80,10 @@ static void caches(void) { crowd_that_stays(cache_body); }
 
 static void *detached_body(void *unused)
 {
-    char *volatile mine = block(300);
+    char *volatile own = block(300);
     plant();
     stay();
-    free(mine);
+    free(own);
     return unused;
 }
 static void detached(void) { crowd_that_stays(detached_body); }
@@ -106,9 +106,9 @@ static void results(void)
 
 static void *cancel_body(void *unused)
 {
-    char *mine = block(500);
+    char *own = block(500);
     plant();
-    pthread_cleanup_push(free, mine);
+    pthread_cleanup_push(free, own);
     stay();
     pthread_cleanup_pop(1);
     return unused;
@@ -258,15 +258,15 @@ static void load(void) { crowd(load_body); }
 
 static void *fork_body(void *unused)
 {
-    char *mine = block(111);
+    char *own = block(111);
     pid_t child = fork();
     if (child == 0) {
-        free(mine);
+        free(own);
         free(block(50));
         _exit(0);
     }
     waitpid(child, NULL, 0);
-    free(mine);
+    free(own);
     plant();
     return unused;
 }
@@ -279,9 +279,9 @@ static _Thread_local char *carried;
 
 static void coroutine(void)
 {
-    char *mine = block(40);
+    char *own = block(40);
     swapcontext(&there, &back);
-    free(mine);
+    free(own);
     carried = block(20);
     plant();
     swapcontext(&there, &back);

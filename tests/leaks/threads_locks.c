@@ -137,15 +137,15 @@ static void *barrier_body(void *unused)
 {
     static char *slot[THREADS];
     static _Atomic int next;
-    int mine = next++;
+    int own = next++;
     for (int i = 0; i < 20; i++) {
-        slot[mine] = block(100);
+        slot[own] = block(100);
         pthread_barrier_wait(&phase);
-        free(slot[(mine + 1) % THREADS]); /* another's */
+        free(slot[(own + 1) % THREADS]); /* another's */
         pthread_barrier_wait(&phase);
     }
     plant();
-    memset(&slot[mine], 0, sizeof slot[mine]);
+    memset(&slot[own], 0, sizeof slot[own]);
     return unused;
 }
 
