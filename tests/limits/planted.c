@@ -132,6 +132,6 @@ int main(int argc, char **argv)
         planted_errors();
     wipe();
     /* Without stdio, which would allocate: then glibc might detect the double free. */
-    const char *said = got == count ? "all\n" : got ? "some\n" : "none\n";
-    return write(1, said, strlen(said)) > 0 ? STATUS : 1;
+    const char *printed = got == count ? "all\n" : got ? "some\n" : "none\n";
+    return write(1, printed, strlen(printed)) > 0 ? STATUS : 1;
 }

@@ -140,7 +140,7 @@ static NOINLINE void free_new(void)
 
 static volatile int forty = 40;
 
-static NOINLINE void write_behind(void)
+static NOINLINE void write_past_end(void)
 {
     volatile char *p = malloc((size_t)forty);
     p[forty] = 1;
@@ -155,7 +155,7 @@ static void mistakes(int i)
     free_inside();
     free_local();
     free_new();
-    write_behind();
+    write_past_end();
     MUST(!malloc((size_t)PTRDIFF_MAX + (size_t)forty));
 }
 
@@ -285,7 +285,7 @@ static struct stopped {
     sem_t go;
 } stopped[THREADS];
 static _Thread_local struct stopped *me;
-static sem_t said;
+static sem_t printed;
 static _Atomic int over, ready;
 
 /*
@@ -296,7 +296,7 @@ static void stop_here(int signal)
 {
     (void)signal;
     atomic_store(&me->sp, (uintptr_t)__builtin_frame_address(0));
-    sem_post(&said);
+    sem_post(&printed);
     while (sem_wait(&me->go))
         ;
 }
@@ -350,7 +350,7 @@ static void stop_all(void)
     for (int i = 0; i < THREADS; i++)
         MUST(pthread_kill(stopped[i].thread, SIGUSR1) == 0);
     for (int i = 0; i < THREADS; i++)
-        while (sem_wait(&said))
+        while (sem_wait(&printed))
             ;
     for (int i = 0; i < THREADS; i++) {
         uintptr_t sp = atomic_load(&stopped[i].sp);
@@ -362,7 +362,7 @@ static void stop_all(void)
 static void stop_again_and_again(void)
 {
     struct sigaction action = {.sa_handler = stop_here};
-    MUST(sigaction(SIGUSR1, &action, NULL) == 0 && sem_init(&said, 0, 0) == 0);
+    MUST(sigaction(SIGUSR1, &action, NULL) == 0 && sem_init(&printed, 0, 0) == 0);
     for (int i = 0; i < THREADS; i++)
         MUST(sem_init(&stopped[i].go, 0, 0) == 0 &&
              pthread_create(&stopped[i].thread, NULL, allocate, &stopped[i]) == 0);

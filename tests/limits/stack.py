@@ -69,7 +69,7 @@ def check_errors(report, what):
     codes = sorted(e['id'].split('-')[0] for e in report.data['errors'])
     must(codes == ['baf', 'duf', 'maf', 'mis', 'oom', 'wua'], 'errors:', codes)
     names = {name for frames in report.stacks.values() for f in frames for name in report.functions[f]}
-    must({'free_twice', 'free_inside', 'free_local', 'free_new', 'write_behind', 'mistakes'} <= names,
+    must({'free_twice', 'free_inside', 'free_local', 'free_new', 'write_past_end', 'mistakes'} <= names,
          'functions:', sorted(names))
 
 

@@ -117,8 +117,8 @@ int main(int argc, char **argv)
         unsigned long before = blocks;
         repeat(strict ? before + wanted : 200000);
         if (strict) {
-            static const char said[] = "allowed nothing, and done\n";
-            end_now(write(1, said, sizeof said - 1) < 0);
+            static const char printed[] = "allowed nothing, and done\n";
+            end_now(write(1, printed, sizeof printed - 1) < 0);
         }
     }
     return 4;
