@@ -43,7 +43,7 @@ static unsigned promised(const struct stack *s)
 
 /* ---- comparing ------------------------------------------------------------------------------ */
 
-static bool stands_at(const struct walk *w, const struct oracle_frame *f)
+static bool is_at(const struct walk *w, const struct oracle_frame *f)
 {
     return w->more && w->pc == f->pc && w->sp == f->sp;
 }
@@ -52,7 +52,7 @@ static bool enter(struct walk *w, const struct oracle_frame *first)
 {
     walk_begin(w);
     for (int i = 0; i < INSIDE_MAX && w->more; i++) {
-        if (stands_at(w, first))
+        if (is_at(w, first))
             return true;
         walk_step(w);
     }
@@ -127,7 +127,7 @@ static struct verdict compare(struct walk *w, const struct stack *s)
     }
     for (v.frames = 1; v.frames < promised(s); v.frames++) {
         walk_step(w);
-        if (!stands_at(w, &s->frame[v.frames]) && !explained(w, s, &v, v.frames))
+        if (!is_at(w, &s->frame[v.frames]) && !explained(w, s, &v, v.frames))
             break;
     }
     if (v.frames == promised(s))
@@ -170,7 +170,7 @@ static unsigned near(const struct verdict *v, unsigned i)
     return i + 4 >= v->at && i <= v->at + 4;
 }
 
-static void tell(struct walk *w, const unw_context_t *here, const struct stack *s,
+static void report_frames(struct walk *w, const unw_context_t *here, const struct stack *s,
                  const struct verdict *v)
 {
     static const char *const end[] = {"outermost", "cut", "no info", "left the stack", "other"};
@@ -215,7 +215,7 @@ static void judge(const struct stack *s)
     struct verdict v = compare(&w, s);
     count(s, &v);
     if (v.wrong)
-        tell(&w, &here, s, &v);
+        report_frames(&w, &here, s, &v);
 }
 
 /* ---- the door ------------------------------------------------------------------------------- */

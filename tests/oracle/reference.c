@@ -72,12 +72,12 @@ static uintptr_t reg(unw_cursor_t *cursor, int number)
     return unw.get_reg(cursor, number, &value) ? 0 : value;
 }
 
-static void look(struct walk *w, int said)
+static void look(struct walk *w, int result)
 {
-    w->error = said < 0 ? said : 0;
+    w->error = result < 0 ? result : 0;
     w->pc = reg(&w->at, UNW_REG_IP);
     w->sp = reg(&w->at, UNW_REG_SP);
-    w->more = said > 0 && w->pc;
+    w->more = result > 0 && w->pc;
 }
 
 void reference_context(unw_context_t *context)
@@ -87,8 +87,8 @@ void reference_context(unw_context_t *context)
 
 void walk_begin(struct walk *w)
 {
-    int said = unw.init_local2(&w->at, &w->context, 0);
-    look(w, said ? said : 1);
+    int result = unw.init_local2(&w->at, &w->context, 0);
+    look(w, result ? result : 1);
 }
 
 void walk_step(struct walk *w)

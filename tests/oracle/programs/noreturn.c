@@ -34,10 +34,10 @@ int main(void)
 {
     unsigned volatile sum = 0;
     for (unsigned i = 0; i < 150; i++) {
-        int said = setjmp(back);
-        if (!said)
+        int returned = setjmp(back);
+        if (!returned)
             dive(i % 7 + 2, first, &i);
-        sum += (unsigned)said;
+        sum += (unsigned)returned;
         churn(1);
     }
     printf("noreturn: %u\n", sum);
