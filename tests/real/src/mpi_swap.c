@@ -43,7 +43,7 @@ static unsigned long swap(unsigned round, int rank)
 
 int main(int argc, char **argv)
 {
-    int rank, ranks, told = rtc_event_set_handler && rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 0, count, NULL) == 0;
+    int rank, ranks, is_set = rtc_event_set_handler && rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 0, count, NULL) == 0;
     unsigned long wrong = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     for (unsigned round = 0; round < rounds; round++)
         wrong += swap(round, rank);
     printf("rank %d of %d: %u rounds, %lu words wrong, %s\n", rank, ranks, rounds, wrong,
-           !told ? "not checked" : gone < rounds ? "checked, not told" : "checked");
+           !is_set ? "not checked" : gone < rounds ? "checked, not told" : "checked");
     MPI_Finalize();
     return wrong != 0;
 }
