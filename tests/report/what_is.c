@@ -8,7 +8,7 @@
 #include "findings.h"
 #include "variables.h"
 
-static void say(struct report *r, uint32_t module, uint64_t offset)
+static void print_answer(struct report *r, uint32_t module, uint64_t offset)
 {
     struct variable v;
 
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     snprintf(m.path, sizeof m.path, "%s", argv[1]);
     module = module_intern(&r, &m, 1);
     for (int i = 2; i < argc; i++)
-        say(&r, module, strtoull(argv[i], NULL, 0));
+        print_answer(&r, module, strtoull(argv[i], NULL, 0));
     helper_end(&r);
     symbols_free(&r);
     sites_free(&r);
