@@ -216,13 +216,13 @@ static struct waiter {
 static void *wait_there(void *waiter)
 {
     struct waiter *w = waiter;
-    void *volatile mine = malloc(100);
+    void *volatile own = malloc(100);
     w->tid = gettid();
     calls[w->call].wait();
     printf("%s returned: %s\n", calls[w->call].name, strerror(errno));
     fflush(stdout);
     exit(1);
-    return mine;
+    return own;
 }
 
 static bool is_asleep(pid_t tid)
@@ -288,13 +288,13 @@ static void by_exec(void)
 {
     execl("/bin/sh", "sh", "-c", "exit 42", NULL);
 }
-static void behind_failing_exec(void)
+static void after_failing_exec(void)
 {
     char *argv[] = {"passwd", NULL};
     for (int i = 0; i < 3; i++)
         execv("/etc/passwd", argv);
 }
-static void behind_check(void)
+static void after_check(void)
 {
     for (int i = 0; i < 3; i++)
         (void)rtc_check_leaks(RTC_QUIET, NULL);
@@ -323,8 +323,8 @@ static const struct {
     {"abort", by_abort, SIGABRT},
     {"SIGSEGV", by_fault, SIGSEGV},
     {"exec", by_exec, STATUS << 8},
-    {"failing exec", behind_failing_exec, STATUS << 8},
-    {"check", behind_check, STATUS << 8},
+    {"failing exec", after_failing_exec, STATUS << 8},
+    {"check", after_check, STATUS << 8},
     {"another thread", by_another_thread, STATUS << 8},
 };
 #define ENDS (sizeof ends / sizeof ends[0])
@@ -339,7 +339,7 @@ static int end(uint32_t seed, uint32_t number)
     return STATUS;
 }
 
-static void tell(uint32_t seed, uint32_t number, int status)
+static void print_result(uint32_t seed, uint32_t number, int status)
 {
     uint32_t random = seed * 1000003u + number;
     printf("end %u by %s: status %x, not %x; threads:", number, ends[number % ENDS].name,
@@ -375,7 +375,7 @@ static int all(uint32_t seed, uint32_t first, uint32_t count, bool are_programs)
         waitpid(pid, &status, 0);
         if ((status & ~0x80) == ends[n % ENDS].status) /* a core is no difference */
             continue;
-        tell(seed, n, status);
+        print_result(seed, n, status);
         different++;
     }
     printf("%u ends, %d different\n", count, different);

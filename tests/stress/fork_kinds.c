@@ -227,9 +227,9 @@ static void fork_and_free(unsigned salt)
 static void *forking_thread(void *arg)
 {
     for (int i = 0; i < 8; i++) {
-        void *mine = malloc(500);
+        void *own = malloc(500);
         fork_and_free(8);
-        free(mine);
+        free(own);
     }
     return arg;
 }

@@ -178,10 +178,10 @@ static void exchange(struct worker *w, struct place *place)
     unsigned box = (unsigned)(draw(w) % MAILBOXES);
     if (place->inherited || mail_is_inherited[box])
         return;
-    struct parcel *mine = atomic_exchange(&place->parcel, NULL);
-    struct parcel *theirs = atomic_exchange(&mailbox[box], mine);
-    if (theirs)
-        book_free(w, theirs, 0);
+    struct parcel *own = atomic_exchange(&place->parcel, NULL);
+    struct parcel *other = atomic_exchange(&mailbox[box], own);
+    if (other)
+        book_free(w, other, 0);
 }
 
 static void step(struct worker *w)

@@ -133,12 +133,12 @@ static void must(int good, int code)
 }
 
 /* Has any place of any writer the same block, live or in flight? */
-static int is_spoken_for(const struct place *mine)
+static int is_spoken_for(const struct place *own)
 {
     for (unsigned w = 0; w < WRITERS; w++)
         for (unsigned i = 0; i < PLACES; i++) {
             const struct place *p = &writers[w].place[i];
-            if (p != mine && p->block == mine->block)
+            if (p != own && p->block == own->block)
                 return 1;
         }
     return 0;
