@@ -68,10 +68,10 @@ KEPT static void *posix_aligned(size_t n)
     return p;
 }
 
-KEPT static void chain(size_t first, size_t behind)
+KEPT static void chain(size_t first, size_t rest)
 {
     void **p = static_cast<void **>(plain(first));
-    *p = shop::box::make(behind);
+    *p = shop::box::make(rest);
     lose(p);
 }
 
