@@ -175,13 +175,13 @@ bool __wrap_os_processor_name(char *buffer, size_t room)
 static struct {
     int subcode;
     char text[256];
-} told;
+} error_seen;
 
 static void take_note(rtc_cpc_t *cpc, const char *fn, int subcode, const char *fmt, va_list ap)
 {
     (void)cpc, (void)fn;
-    told.subcode = subcode;
-    vsnprintf(told.text, sizeof told.text, fmt, ap);
+    error_seen.subcode = subcode;
+    vsnprintf(error_seen.text, sizeof error_seen.text, fmt, ap);
 }
 
 /* Open a handle, and forget the events that were opened as probes. */

@@ -176,7 +176,7 @@ static void each_its_own_value(void **state)
     assert_string_equal(r.source, "perf: hardware");
 }
 
-static void taking_turns(void **state)
+static void rotation(void **state)
 {
     (void)state;
     rtc_cpc_set_t *set = set_of(cpc, "cycles", 500, USER);
@@ -334,8 +334,8 @@ static void pinned_without_counters(void **state)
     rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
     machine.taken = true;
     assert_true(rtc_cpc_set_sample(cpc, set, buf) == -1 && errno == EAGAIN);
-    assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
-    assert_string_equal(told.text, "cycles: n/a: it is pinned, and somebody else has the counters");
+    assert_int_equal(error_seen.subcode, RTC_CPC_RESOURCE_UNAVAIL);
+    assert_string_equal(error_seen.text, "cycles: n/a: it is pinned, and somebody else has the counters");
     uint64_t value = 3;
     assert_true(rtc_cpc_buf_get(cpc, buf, 0, &value) == -1 && errno == ENODATA && value == 3);
     machine.taken = false;
@@ -375,8 +375,8 @@ static void of_a_processor(void **state)
     assert_true(rtc_cpc_disable(cpc) == -1 && errno == EINVAL); /* bound to another thread */
     machine.answer = offline;
     assert_true(rtc_cpc_bind_cpu(cpc, 0, set, 0) == -1 && errno == ENOSYS);
-    assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
-    assert_string_equal(told.text, "cycles: n/a: the processor is offline");
+    assert_int_equal(error_seen.subcode, RTC_CPC_RESOURCE_UNAVAIL);
+    assert_string_equal(error_seen.text, "cycles: n/a: the processor is offline");
 }
 
 static void of_a_process(void **state)
@@ -429,8 +429,8 @@ static void not_inherited(void **state)
     rtc_cpc_set_t *set = set_of(cpc, "cycles", 0, USER);
     machine.answer = refuse_inherited;
     assert_true(rtc_cpc_bind_curlwp(cpc, set, RTC_CPC_BIND_LWP_INHERIT) == -1 && errno == ENOTSUP);
-    assert_int_equal(told.subcode, RTC_CPC_PIC_NOT_CAPABLE);
-    assert_string_equal(told.text, "n/a: the kernel cannot count threads to come without processes to come");
+    assert_int_equal(error_seen.subcode, RTC_CPC_PIC_NOT_CAPABLE);
+    assert_string_equal(error_seen.text, "n/a: the kernel cannot count threads to come without processes to come");
     bind(set, 0);
 }
 
@@ -441,7 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_machine),         TEST(attributes_of_a_group), TEST(inherited_and_pinned),
         TEST(overflow_leads), TEST(overflow_restarted_while_stopped),      TEST(periods),               TEST(each_its_own_value),
-        TEST(taking_turns),        TEST(between_estimates),     TEST(between_not_known),
+        TEST(rotation),        TEST(between_estimates),     TEST(between_not_known),
         TEST(between_starts),      TEST(nothing_counted_yet),   TEST(pinned_without_counters),
         TEST(stopped_and_going),   TEST(of_a_processor),        TEST(of_a_process),
         TEST(inherited_alone),     TEST(not_inherited),

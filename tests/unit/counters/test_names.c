@@ -151,11 +151,11 @@ static void events(void **state)
 static void fails(const char *event, const rtc_cpc_attr_t *attr, unsigned flags, int subcode, const char *words)
 {
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
-    told.text[0] = '\0';
+    error_seen.text[0] = '\0';
     assert_int_equal(rtc_cpc_set_add_request(cpc, set, event, 0, flags, attr != NULL, attr), -1);
     assert_int_equal(errno, EINVAL);
-    assert_string_equal(told.text, words);
-    assert_int_equal(told.subcode, subcode);
+    assert_string_equal(error_seen.text, words);
+    assert_int_equal(error_seen.subcode, subcode);
 }
 
 static void not_events(void **state)
@@ -285,12 +285,12 @@ static void walks(void **state)
     visited.count = 0;
     rtc_cpc_walk_generic_events_pic(cpc, 0, &visited, visit_counter);
     assert_true(visited.count == 5 && times_visited("PAPI_tot_ins") == 1);
-    visited.count = told.subcode = 0;
+    visited.count = error_seen.subcode = 0;
     rtc_cpc_walk_generic_events_pic(cpc, 4, &visited, visit_counter);
-    assert_true(visited.count == 0 && told.subcode == RTC_CPC_INVALID_PICNUM);
+    assert_true(visited.count == 0 && error_seen.subcode == RTC_CPC_INVALID_PICNUM);
     rtc_cpc_walk_events_pic(cpc, 4, &visited, visit_counter);
     assert_int_equal(visited.count, 0);
-    assert_string_equal(told.text, "there is no such counter: 4");
+    assert_string_equal(error_seen.text, "there is no such counter: 4");
     assert_int_equal(machine_open_events(), 0);
 }
 
@@ -314,7 +314,7 @@ static int open_if_may_look(const struct perf_event_attr *a, int group)
     return may_look() ? 0 : -EMFILE;
 }
 
-static void is_told_of_descriptors(void)
+static void counts_descriptors(void)
 {
     char words[128];
     struct rlimit files;
@@ -322,8 +322,8 @@ static void is_told_of_descriptors(void)
     snprintf(words, sizeof words, "n/a: no descriptor left in this process (RLIMIT_NOFILE is %llu)",
              (unsigned long long)files.rlim_cur);
     assert_int_equal(errno, EMFILE);
-    assert_int_equal(told.subcode, RTC_CPC_RESOURCE_UNAVAIL);
-    assert_string_equal(told.text, words);
+    assert_int_equal(error_seen.subcode, RTC_CPC_RESOURCE_UNAVAIL);
+    assert_string_equal(error_seen.text, words);
 }
 
 /* Whenever descriptors run out, no wrong result is returned: the name is known, or it is not. */
@@ -344,7 +344,7 @@ static void names_without_descriptors(void **state)
                 break;
             }
             assert_int_equal(index, -1);
-            is_told_of_descriptors();
+            counts_descriptors();
         }
 }
 
@@ -367,13 +367,13 @@ static void walks_without_descriptors(void **state)
     for (unsigned which = 0; which < 5; which++)
         for (unsigned n = 1; looks_left = n, true; n++) {
             machine.made = 0;
-            visited.count = told.subcode = errno = 0;
+            visited.count = error_seen.subcode = errno = 0;
             walk_all(which);
             if (looks_left > 0) {
-                assert_true(n > 1 && !told.subcode);
+                assert_true(n > 1 && !error_seen.subcode);
                 break;
             }
-            is_told_of_descriptors();
+            counts_descriptors();
         }
 }
 

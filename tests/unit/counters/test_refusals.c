@@ -42,11 +42,11 @@ static void bind_fails(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int error, int subcod
 {
     rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
     struct rtc_cpc_reading r;
-    told.subcode = 0;
+    error_seen.subcode = 0;
     assert_true(rtc_cpc_bind_curlwp(cpc, set, 0) == -1);
-    assert_string_equal(told.text, words);
+    assert_string_equal(error_seen.text, words);
     assert_int_equal(errno, error);
-    assert_int_equal(told.subcode, subcode);
+    assert_int_equal(error_seen.subcode, subcode);
     assert_int_equal(machine_open_events(), 0);
     assert_int_equal(rtc_cpc_set_sample(cpc, set, buf), -1);
     assert_int_equal(rtc_cpc_buf_reading(cpc, buf, 0, &r), 0);
@@ -188,7 +188,7 @@ static const struct {
     const char *event;
     unsigned flags;
     const char *source; /* NULL: no substitute */
-} stand_ins[] = {
+} replacements[] = {
     {"task-clock", USER, "clock_gettime: CPU time of the thread"},
     {"cpu-clock", BOTH, "clock_gettime: CPU time of the thread"},
     {"page-faults", BOTH, "getrusage"},
@@ -201,16 +201,16 @@ static const struct {
     {"dummy", BOTH, NULL},
 };
 
-static void stand_in(int err, size_t i)
+static void replacement(int err, size_t i)
 {
     refuse(-err, -1u, false);
     machine.answer = answer;
     rtc_cpc_t *cpc = open_here();
-    rtc_cpc_set_t *set = set_of(cpc, stand_ins[i].event, 0, stand_ins[i].flags);
+    rtc_cpc_set_t *set = set_of(cpc, replacements[i].event, 0, replacements[i].flags);
     bool binds = rtc_cpc_bind_curlwp(cpc, set, 0) == 0;
-    assert_int_equal(binds, stand_ins[i].source != NULL);
+    assert_int_equal(binds, replacements[i].source != NULL);
     if (binds)
-        assert_string_equal(reading_of(cpc, set, 0).source, stand_ins[i].source);
+        assert_string_equal(reading_of(cpc, set, 0).source, replacements[i].source);
     assert_int_equal(machine.made, 0);
     rtc_cpc_close(cpc);
 }
@@ -218,10 +218,10 @@ static void stand_in(int err, size_t i)
 static void clocks_instead(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < countof(stand_ins); i++) {
-        stand_in(EACCES, i);
-        stand_in(EPERM, i);
-        stand_in(ENOSYS, i);
+    for (size_t i = 0; i < countof(replacements); i++) {
+        replacement(EACCES, i);
+        replacement(EPERM, i);
+        replacement(ENOSYS, i);
     }
 }
 

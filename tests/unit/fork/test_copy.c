@@ -72,21 +72,21 @@ static void look(void *p)
 static void of_an_unknown_child(void)
 {
     static void *p[SLOTS_MAX + 1];
-    int told[2];
+    int ready[2];
     char byte = 0;
     pid_t pid;
     run_here();
     for (uint32_t i = 0; i <= size_class[CLASS].slots; i++)
         p[i] = take(CLASS);
     MUST(segment_of(p[0]) != segment_of(p[size_class[CLASS].slots]));
-    MUST(pipe(told) == 0);
+    MUST(pipe(ready) == 0);
     if (fork_unseen(&pid)) {
-        MUST(read(told[0], &byte, 1) == 1);
+        MUST(read(ready[0], &byte, 1) == 1);
         look(p[0]);
         _exit(0);
     }
     use_again(p, p[size_class[CLASS].slots]);
-    MUST(write(told[1], &byte, 1) == 1);
+    MUST(write(ready[1], &byte, 1) == 1);
     child_succeeds(pid);
 }
 

@@ -39,7 +39,7 @@ static void one_by_one(void)
     }
 }
 
-static void what_is_not_ours(void)
+static void foreign(void)
 {
     char here;
     char *first = bootstrap_take(1, 4096);
@@ -104,7 +104,7 @@ static void together(void)
 }
 
 IN_CHILD(one_by_one)
-IN_CHILD(what_is_not_ours)
+IN_CHILD(foreign)
 IN_CHILD(refused)
 
 static void test_together(void **state)
@@ -118,7 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_by_one),
-        cmocka_unit_test(test_what_is_not_ours),
+        cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_together),
     };

@@ -42,7 +42,7 @@ static void look(int signal)
 }
 
 /* A vacant record may be reused by any thread: from then on the units must not refer to it. */
-static void look_who(int signal)
+static void record_sender(int signal)
 {
     (void)signal;
     uint64_t owner = block.head->owner;
@@ -80,7 +80,7 @@ static void leave_quarantine(void)
     start();
     MUST(block_retire(pool_record(&block, epoch_page->epoch), 1, 0, &was));
     quarantine_push_large(&block, (void *)large_start_of(block.head), UNITS(2));
-    signal(SIGTRAP, look_who);
+    signal(SIGTRAP, record_sender);
     looked = wrong = 0;
     steps_begin();
     bool any = large_evict_all();

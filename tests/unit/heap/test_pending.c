@@ -23,7 +23,7 @@ static void pending(void)
     struct pending_release d;
     struct unit *run[64];
     bool clean;
-    uint32_t told = 0;
+    uint32_t delivered = 0;
     heap_alone();
     heap_watched = true;
     for (size_t i = 0; i < countof(run); i++) {
@@ -35,13 +35,13 @@ static void pending(void)
         units_give(run[i], 32, true);
     for (size_t i = 0; i < countof(run); i++)
         MUST(*(char *)unit_address(run[i]) == 1);
-    for (; pending_take(&d); told += (uint32_t)d.units) {
+    for (; pending_take(&d); delivered += (uint32_t)d.units) {
         struct unit *other = units_take(d.units, 1, &clean);
         MUST(!other || other + d.units <= d.head || d.head + d.units <= other);
         pending_put(&d, false); /* for example, because it is locked */
         MUST(*(char *)unit_address(d.head) == 1);
     }
-    MUST(told >= 64 * 32 - 16 * MIB / UNIT_BYTES);
+    MUST(delivered >= 64 * 32 - 16 * MIB / UNIT_BYTES);
 }
 
 /* Are notifications pending, and all of them for these two ranges? */
@@ -140,7 +140,7 @@ static void many_come_back(void)
 {
     struct heap_part part;
     struct unit *run[40];
-    bool clean, gone[40] = {false}, told[40] = {false};
+    bool clean, gone[40] = {false}, delivered[40] = {false};
     uint32_t count = 0;
     heap_alone();
     for (size_t i = 0; i < countof(run); i++)
@@ -157,9 +157,9 @@ static void many_come_back(void)
     MUST(units_take(40 * 300, 1, &clean) == run[0]);
     while (heap_grown(&part))
         for (size_t i = 0; i < countof(run); i++)
-            told[i] |= bytes_in(&part, run[i], 300) == 300 * UNIT_BYTES;
+            delivered[i] |= bytes_in(&part, run[i], 300) == 300 * UNIT_BYTES;
     for (size_t i = 0; i < countof(run); i++)
-        MUST(told[i] || !gone[i]);
+        MUST(delivered[i] || !gone[i]);
     MUST(count > 10);
 }
 

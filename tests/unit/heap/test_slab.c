@@ -166,11 +166,11 @@ static pthread_mutex_t passing[THREADS];
 static void pass(uint32_t me, uint64_t *random)
 {
     uint32_t to = chance_of(random, THREADS), place = chance_of(random, 64);
-    struct held mine = {take(chance_of(random, SHARED), me + 1), me + 1, 0}, other;
-    mine.class = pool_find(mine.block).kind - 1;
+    struct held own = {take(chance_of(random, SHARED), me + 1), me + 1, 0}, other;
+    own.class = pool_find(own.block).kind - 1;
     pthread_mutex_lock(&passing[to]);
     other = passed[to][place];
-    passed[to][place] = mine;
+    passed[to][place] = own;
     pthread_mutex_unlock(&passing[to]);
     if (other.block)
         give(other.class, other.block, other.stamp);
@@ -252,17 +252,17 @@ static void for_handlers(void)
 
 static void *handler_work(void *number)
 {
-    uint64_t me = (uint64_t)(uintptr_t)number + 1, *mine[5];
+    uint64_t me = (uint64_t)(uintptr_t)number + 1, *own[5];
     start_together();
     for (uint32_t round = 0; round < 200000; round++) {
         uint32_t n = 0;
-        while (n < countof(mine) && (mine[n] = slab_take_in_handler(200, 16))) {
-            mine[n][0] = mine[n][31] = me;
+        while (n < countof(own) && (own[n] = slab_take_in_handler(200, 16))) {
+            own[n][0] = own[n][31] = me;
             n++;
         }
         while (n-- > 0) {
-            MUST(mine[n][0] == me && mine[n][31] == me);
-            slab_give_in_handler(SIZE_CLASSES, mine[n]);
+            MUST(own[n][0] == me && own[n][31] == me);
+            slab_give_in_handler(SIZE_CLASSES, own[n]);
         }
     }
     return NULL;

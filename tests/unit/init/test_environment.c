@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#define OURS "/opt/rtcheck/lib/librtcheck.so"
+#define RUNTIME_PATH "/opt/rtcheck/lib/librtcheck.so"
 #define RUN "RTCHECK_RUN_FILE=987:65024:4711:/proc/99/fd/987"
 #define RUN_LATER "RTCHECK_RUN_FILE=-1:65024:4711:/proc/99/fd/987"
 #define ENTRIES_MAX 64u
@@ -114,26 +114,26 @@ static const struct {
     const char *seen;     /* by the program */
     const char *next;     /* for a program started with the same environment */
 } rows[] = {
-    {"A=1\nLD_PRELOAD=" OURS "\nB=2\n" RUN "\nC=3", "A=1\nB=2\nC=3",
-     "A=1\nB=2\nC=3\nLD_PRELOAD=" OURS "\n" RUN_LATER},
-    {RUN "\nLD_PRELOAD=" OURS, "", "LD_PRELOAD=" OURS "\n" RUN_LATER},
-    {"LD_PRELOAD=" OURS ":/u/a.so:/u/b.so\n" RUN "\nA=1", "LD_PRELOAD=/u/a.so:/u/b.so\nA=1",
-     "LD_PRELOAD=" OURS ":/u/a.so:/u/b.so\nA=1\n" RUN_LATER},
-    {"A=1\n" RUN "\nLD_PRELOAD=" OURS " /u/a.so /u/b.so\nB=2",
+    {"A=1\nLD_PRELOAD=" RUNTIME_PATH "\nB=2\n" RUN "\nC=3", "A=1\nB=2\nC=3",
+     "A=1\nB=2\nC=3\nLD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER},
+    {RUN "\nLD_PRELOAD=" RUNTIME_PATH, "", "LD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER},
+    {"LD_PRELOAD=" RUNTIME_PATH ":/u/a.so:/u/b.so\n" RUN "\nA=1", "LD_PRELOAD=/u/a.so:/u/b.so\nA=1",
+     "LD_PRELOAD=" RUNTIME_PATH ":/u/a.so:/u/b.so\nA=1\n" RUN_LATER},
+    {"A=1\n" RUN "\nLD_PRELOAD=" RUNTIME_PATH " /u/a.so /u/b.so\nB=2",
      "A=1\nLD_PRELOAD=/u/a.so /u/b.so\nB=2",
-     "A=1\nLD_PRELOAD=" OURS ":/u/a.so /u/b.so\nB=2\n" RUN_LATER},
+     "A=1\nLD_PRELOAD=" RUNTIME_PATH ":/u/a.so /u/b.so\nB=2\n" RUN_LATER},
     /* the user's own was set, but empty */
-    {"A=1\nLD_PRELOAD=" OURS ":\nB=2\n" RUN, "A=1\nLD_PRELOAD=\nB=2",
-     "A=1\nLD_PRELOAD=" OURS ":\nB=2\n" RUN_LATER},
+    {"A=1\nLD_PRELOAD=" RUNTIME_PATH ":\nB=2\n" RUN, "A=1\nLD_PRELOAD=\nB=2",
+     "A=1\nLD_PRELOAD=" RUNTIME_PATH ":\nB=2\n" RUN_LATER},
     /* names that resemble ours */
-    {"LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nLD_PRELOAD=" OURS
+    {"LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nLD_PRELOAD=" RUNTIME_PATH
      "\n" RUN "\nRTCHECK_RUN_FIL=q",
      "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q",
      "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q\n"
-     "LD_PRELOAD=" OURS "\n" RUN_LATER},
+     "LD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER},
     /* an entry without '=', one without a name, a duplicate */
-    {"NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" OURS "\n" RUN, "NOTHING\n=x\nA=1\nA=2",
-     "NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" OURS "\n" RUN_LATER},
+    {"NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" RUNTIME_PATH "\n" RUN, "NOTHING\n=x\nA=1\nA=2",
+     "NOTHING\n=x\nA=1\nA=2\nLD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER},
 };
 
 static void round_trip(void **state)
@@ -144,7 +144,7 @@ static void round_trip(void **state)
         reset();
         environment_take(e.entry);
         assert_true(rt.by_launcher);
-        assert_string_equal(rt.preload, OURS);
+        assert_string_equal(rt.preload, RUNTIME_PATH);
         assert_same(e.entry, rows[i].seen);
         char *const *out = put_back(e.entry);
         assert_same(out, rows[i].next);
@@ -172,16 +172,16 @@ static void other_environments(void **state)
     (void)state;
     take_first();
     char *none[] = {NULL};
-    assert_same(put_back(none), "LD_PRELOAD=" OURS "\n" RUN_LATER); /* env -i */
-    assert_same(put_back(NULL), "LD_PRELOAD=" OURS "\n" RUN_LATER);
+    assert_same(put_back(none), "LD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER); /* env -i */
+    assert_same(put_back(NULL), "LD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER);
     struct env own = env_of("B=1\nLD_PRELOAD=/u/new.so\nA=2");
-    assert_same(put_back(own.entry), "B=1\nLD_PRELOAD=" OURS ":/u/new.so\nA=2\n" RUN_LATER);
+    assert_same(put_back(own.entry), "B=1\nLD_PRELOAD=" RUNTIME_PATH ":/u/new.so\nA=2\n" RUN_LATER);
     free(own.text);
     struct env empty = env_of("LD_PRELOAD=\nA=2");
-    assert_same(put_back(empty.entry), "LD_PRELOAD=" OURS ":\nA=2\n" RUN_LATER);
+    assert_same(put_back(empty.entry), "LD_PRELOAD=" RUNTIME_PATH ":\nA=2\n" RUN_LATER);
     free(empty.text);
     struct env stale = env_of("RTCHECK_RUN_FILE=5:6:7:/old\nA=2");
-    assert_same(put_back(stale.entry), "A=2\nLD_PRELOAD=" OURS "\n" RUN_LATER);
+    assert_same(put_back(stale.entry), "A=2\nLD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER);
     free(stale.text);
 }
 
@@ -196,15 +196,15 @@ static bool has_us(const char *text)
 }
 
 /* Our library is in the list already, at any position. */
-static void ours_and_theirs(void **state)
+static void own_and_program(void **state)
 {
     (void)state;
     static const char *const there[] = {
-        "LD_PRELOAD=" OURS, "LD_PRELOAD=" OURS ":/u/a.so", "LD_PRELOAD=/u/a.so:" OURS,
-        "LD_PRELOAD=/u/a.so " OURS " /u/b.so", "LD_PRELOAD=::" OURS,
+        "LD_PRELOAD=" RUNTIME_PATH, "LD_PRELOAD=" RUNTIME_PATH ":/u/a.so", "LD_PRELOAD=/u/a.so:" RUNTIME_PATH,
+        "LD_PRELOAD=/u/a.so " RUNTIME_PATH " /u/b.so", "LD_PRELOAD=::" RUNTIME_PATH,
     };
     static const char *const not_there[] = {
-        "LD_PRELOAD=" OURS "x", "LD_PRELOAD=x" OURS, "LD_PRELOAD=/u/a.so:" OURS ".1",
+        "LD_PRELOAD=" RUNTIME_PATH "x", "LD_PRELOAD=x" RUNTIME_PATH, "LD_PRELOAD=/u/a.so:" RUNTIME_PATH ".1",
         "LD_PRELOAD=/opt/rtcheck/lib/librtcheck.s",
     };
     static const char *const by_name[] = {"LD_PRELOAD=librtcheck.so",
@@ -221,7 +221,7 @@ static void ours_and_theirs(void **state)
         assert_true(has_us(there[i]));
     for (size_t i = 0; i < countof(by_name); i++)
         assert_true(has_us(by_name[i]));
-    assert_false(has_us("LD_PRELOAD=/u/xlibrtcheck.so:" OURS ".1"));
+    assert_false(has_us("LD_PRELOAD=/u/xlibrtcheck.so:" RUNTIME_PATH ".1"));
 }
 
 /* For a program that cannot run with our library: the other libraries stay, in their order. */
@@ -231,10 +231,10 @@ static void without_us(void **state)
     static const struct {
         const char *given, *left;
     } cases[] = {
-        {"A=1\nLD_PRELOAD=" OURS "\nB=2\n" RUN, "A=1\nB=2"},
-        {"LD_PRELOAD=" OURS ":/u/a.so:/u/b.so\nA=1", "LD_PRELOAD=/u/a.so:/u/b.so\nA=1"},
-        {"A=1\nLD_PRELOAD=/u/a.so " OURS " /u/b.so", "A=1\nLD_PRELOAD=/u/a.so:/u/b.so"},
-        {"LD_PRELOAD=" OURS ":" OURS, ""},
+        {"A=1\nLD_PRELOAD=" RUNTIME_PATH "\nB=2\n" RUN, "A=1\nB=2"},
+        {"LD_PRELOAD=" RUNTIME_PATH ":/u/a.so:/u/b.so\nA=1", "LD_PRELOAD=/u/a.so:/u/b.so\nA=1"},
+        {"A=1\nLD_PRELOAD=/u/a.so " RUNTIME_PATH " /u/b.so", "A=1\nLD_PRELOAD=/u/a.so:/u/b.so"},
+        {"LD_PRELOAD=" RUNTIME_PATH ":" RUNTIME_PATH, ""},
     };
     for (int by_launcher = 0; by_launcher < 2; by_launcher++) {
         reset();
@@ -275,7 +275,7 @@ static void unreadable(void **state)
 static void left_alone(void **state)
 {
     (void)state;
-    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" OURS ":/u/a.so\nB=2", ("A=1\n" RUN),
+    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" RUNTIME_PATH ":/u/a.so\nB=2", ("A=1\n" RUN),
                                           "A=1"};
     for (size_t i = 0; i < countof(by_hand); i++) {
         struct env e = env_of(by_hand[i]);
@@ -322,7 +322,7 @@ static void long_preload(void **state)
     for (size_t i = 0; i < sizeof users - 1; i++)
         users[i] = i % 50 ? 'u' : ':';
     users[0] = '/';
-    snprintf(started, sizeof started, "LD_PRELOAD=" OURS ":%s\n" RUN, users);
+    snprintf(started, sizeof started, "LD_PRELOAD=" RUNTIME_PATH ":%s\n" RUN, users);
     snprintf(seen, sizeof seen, "LD_PRELOAD=%s", users);
     struct env e = env_of(started);
     reset();
@@ -338,10 +338,10 @@ static void order(void **state)
     char text[4096], want[4096];
     uint64_t random = 20261120;
     for (int round = 0; round < 200; round++) {
-        size_t n = 0, w = 0, count = random % (ENTRIES_MAX - 4), ours = random / 64 % (count + 1);
+        size_t n = 0, w = 0, count = random % (ENTRIES_MAX - 4), own_at = random / 64 % (count + 1);
         for (size_t i = 0; i <= count; i++) {
-            if (i == ours)
-                n += (size_t)snprintf(text + n, sizeof text - n, "%s\n%s\n", "LD_PRELOAD=" OURS, RUN);
+            if (i == own_at)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s\n%s\n", "LD_PRELOAD=" RUNTIME_PATH, RUN);
             random = random * 6364136223846793005ull + 1442695040888963407ull;
             int at = snprintf(want + w, sizeof want - w, "V%lu=%lu\n", random % 100, random >> 40);
             n += (size_t)snprintf(text + n, sizeof text - n, "%s", want + w);
@@ -353,7 +353,7 @@ static void order(void **state)
         want[w - 1] = '\0';
         assert_same(e.entry, want);
         want[w - 1] = '\n';
-        snprintf(want + w, sizeof want - w, "LD_PRELOAD=" OURS "\n" RUN_LATER);
+        snprintf(want + w, sizeof want - w, "LD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER);
         assert_same(put_back(e.entry), want);
         free(e.text);
     }
@@ -363,7 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),      cmocka_unit_test(other_environments),
-        cmocka_unit_test(ours_and_theirs), cmocka_unit_test(left_alone),
+        cmocka_unit_test(own_and_program), cmocka_unit_test(left_alone),
         cmocka_unit_test(lengths),         cmocka_unit_test(long_preload),
         cmocka_unit_test(order),           cmocka_unit_test(without_us),
         cmocka_unit_test(unreadable),

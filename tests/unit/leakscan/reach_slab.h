@@ -16,10 +16,10 @@ struct slab_heap {
 
 /* At least `slots` slots of `slot_bytes`; after their units there is memory of `behind` bytes. */
 static inline void slab_heap_begin(struct slab_heap *h, uint32_t slots, uint32_t slot_bytes, uint32_t stacks,
-                                   uint64_t behind)
+                                   uint64_t extra)
 {
     const uint64_t bytes = align_up((uint64_t)slots * slot_bytes, UNIT);
-    h->memory = aligned_alloc(UNIT, bytes + behind);
+    h->memory = aligned_alloc(UNIT, bytes + extra);
     h->record = calloc(bytes / slot_bytes, sizeof *h->record);
     h->slab_of_unit = calloc(bytes / UNIT, sizeof *h->slab_of_unit);
     for (uint64_t i = 0; i < bytes / UNIT; i++)

@@ -217,7 +217,7 @@ static void strict(void **state)
 /*
  * The rule applies only in reachable blocks: in a block that is itself INTERIOR it has no effect.
  */
-static void good_pointer_from_behind(void **state)
+static void good_pointer_from_after(void **state)
 {
     (void)state;
     here_begin();
@@ -366,7 +366,7 @@ int main(void)
         cmocka_unit_test(strings),
         cmocka_unit_test(size_headers),
         cmocka_unit_test(strict),
-        cmocka_unit_test(good_pointer_from_behind),
+        cmocka_unit_test(good_pointer_from_after),
         cmocka_unit_test(start_wins),
         cmocka_unit_test(list_by_its_insides),
         cmocka_unit_test(two_insides),

@@ -170,7 +170,7 @@ static enum reach class_of(uint32_t node)
     return as == REACH_CYCLE ? REACH_LOST_INDIRECT : as;
 }
 
-static uint32_t circles(void)
+static uint32_t cycles(void)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < here.groups; i++)
@@ -205,13 +205,13 @@ static void test_placement(void **state)
         here_run();
         for (uint32_t i = 0; i < NODES; i++)
             plain[i] = class_of(i);
-        uint32_t count = circles();
+        uint32_t count = cycles();
         put_graph(true);
         here_run();
         for (uint32_t i = 0; i < NODES; i++)
             if (class_of(i) != plain[i])
                 fail_msg("graph %u: node %u is %u, not %u", (unsigned)kept, i, class_of(i), plain[i]);
-        assert_int_equal(circles(), count);
+        assert_int_equal(cycles(), count);
         look_at_containers();
         seed = kept;
     }
@@ -224,8 +224,8 @@ static void test_whole(void **state)
     (void)state;
     here_begin();
     memset(&put, 0, sizeof put);
-    uint64_t *block = here_put(WIDE, 3, 500), *behind = here_put(SMALL, 2, 40);
-    block[2] = (uintptr_t)behind;
+    uint64_t *block = here_put(WIDE, 3, 500), *next = here_put(SMALL, 2, 40);
+    block[2] = (uintptr_t)next;
     put.start[0] = (uintptr_t)block;
     graph.bytes[0] = 500;
     here.blocks += NODES; /* the node's stack is the first; it is reported for the node */

@@ -101,7 +101,7 @@ static void cycle_of_one(void **state)
     here_end();
 }
 
-static void two_circles_joined(void **state)
+static void two_cycles_joined(void **state)
 {
     (void)state;
     static const uint8_t edge[][2] = {{0, 1}, {1, 0}, {2, 3}, {3, 2}, {1, 2}, {3, 0}};
@@ -329,7 +329,7 @@ int main(void)
         cmocka_unit_test(cycle_after_cycle),
         cmocka_unit_test(separate_cycles),
         cmocka_unit_test(cycle_of_one),
-        cmocka_unit_test(two_circles_joined),
+        cmocka_unit_test(two_cycles_joined),
         cmocka_unit_test(inherited),
         cmocka_unit_test(roots_by_flag),
         cmocka_unit_test(marks),

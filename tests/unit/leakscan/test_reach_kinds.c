@@ -76,7 +76,7 @@ static void check_group(const struct leak_group *g)
 {
     const uint32_t i = g->stack - 1, p = part_of(i);
     const bool owner = part[p].reach == REACH_INTERIOR || part[p].reach == REACH_LOST;
-    const uint32_t behind = i + part[p].to, counted = owner && is_counted(behind);
+    const uint32_t target = i + part[p].to, counted = owner && is_counted(target);
     assert_int_equal(g->reach, part[p].reach);
     assert_true(g->block == start_of(i) && g->block_bytes == bytes_of(i));
     assert_int_equal(g->blocks, is_counted(i));
@@ -84,7 +84,7 @@ static void check_group(const struct leak_group *g)
     assert_int_equal(g->new_blocks, is_new(i));
     assert_int_equal(g->new_bytes, is_new(i) ? bytes_of(i) : 0);
     assert_int_equal(g->indirect_blocks, counted);
-    assert_int_equal(g->indirect_bytes, counted ? bytes_of(behind) : 0);
+    assert_int_equal(g->indirect_bytes, counted ? bytes_of(target) : 0);
     assert_true(g->blocks || g->indirect_blocks);
 }
 

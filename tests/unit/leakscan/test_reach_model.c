@@ -306,14 +306,14 @@ static void check_group(const struct leak_group *g)
         if (!m.node[i] || m.inherited[i])
             continue;
         bool is_new = word_mark(here.record[m.slab[i]][m.slot[i]].word) >= here.rules.mark_since;
-        bool behind = m.reach[i] == REACH_INDIRECT || m.reach[i] == REACH_LOST_INDIRECT;
+        bool indirect = m.reach[i] == REACH_INDIRECT || m.reach[i] == REACH_LOST_INDIRECT;
         if (m.stack[i] == g->stack && m.reach[i] == g->reach) {
             want.blocks++;
             want.bytes += m.request[i];
             want.new_blocks += is_new;
             want.new_bytes += is_new ? m.request[i] : 0;
         }
-        if (behind && m.stack[m.owner[i]] == g->stack && m.reach[m.owner[i]] == g->reach) {
+        if (indirect && m.stack[m.owner[i]] == g->stack && m.reach[m.owner[i]] == g->reach) {
             want.indirect_blocks++;
             want.indirect_bytes += m.request[i];
         }
@@ -381,9 +381,9 @@ static struct {
  * `count` nodes in no order of addresses: word 0 is a block of its own, word 1 the next node.
  * `behind` bytes of memory follow them.
  */
-static void make_deep(uint32_t count, uint64_t behind)
+static void make_deep(uint32_t count, uint64_t indirect)
 {
-    slab_heap_begin(&deep.in, count * 2, NODE_BYTES, 1, behind);
+    slab_heap_begin(&deep.in, count * 2, NODE_BYTES, 1, indirect);
     uint32_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t next = (uint32_t)((at + 7919ull * 613) % count); /* prime, and not a divisor */
@@ -402,7 +402,7 @@ static void make_deep(uint32_t count, uint64_t behind)
 }
 
 /* All of them must be found, in one class each. */
-static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach behind)
+static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach indirect)
 {
     const struct reach_rules rules = {0};
     uint64_t bytes = reach_room(&deep.in.heap, true) + extra;
@@ -413,10 +413,10 @@ static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach
     reach_inside(r);
     reach_lost(r);
     const struct leak_group *g = reach_groups(r, &count);
-    assert_int_equal(count, first == behind ? 1 : 2);
+    assert_int_equal(count, first == indirect ? 1 : 2);
     for (uint32_t i = 0; i < count; i++) {
         bool is_indirect = g[i].reach != first;
-        assert_int_equal(g[i].reach, is_indirect ? behind : first);
+        assert_int_equal(g[i].reach, is_indirect ? indirect : first);
         assert_int_equal(g[i].blocks, count == 1  ? deep.in.heap.slots
                                       : is_indirect ? deep.in.heap.slots - 1
                                                   : 1);

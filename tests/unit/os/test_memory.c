@@ -30,7 +30,7 @@ static void touch(void)
     *(volatile char *)place = 1;
 }
 
-static bool can_be_touched(char *at)
+static bool is_accessible(char *at)
 {
     place = at;
     int status = in_child(touch);
@@ -43,14 +43,14 @@ static void reserving(void **state)
     (void)state;
     char *p = os_reserve(NULL, BYTES, false);
     assert_false(os_failed(p));
-    assert_false(can_be_touched(p));
+    assert_false(is_accessible(p));
     assert_int_equal(os_allow(p + PAGE_BYTES, PAGE_BYTES), 0);
-    assert_false(can_be_touched(p));
-    assert_true(can_be_touched(p + PAGE_BYTES));
-    assert_false(can_be_touched(p + 2 * PAGE_BYTES));
+    assert_false(is_accessible(p));
+    assert_true(is_accessible(p + PAGE_BYTES));
+    assert_false(is_accessible(p + 2 * PAGE_BYTES));
     p[PAGE_BYTES] = 1;
     assert_int_equal(os_read_only(p + PAGE_BYTES, PAGE_BYTES), 0);
-    assert_false(can_be_touched(p + PAGE_BYTES));
+    assert_false(is_accessible(p + PAGE_BYTES));
     assert_int_equal(p[PAGE_BYTES], 1);
     assert_int_equal(os_unmap(p, BYTES), 0);
     assert_true(os_failed(os_reserve(NULL, (size_t)1 << 60, false)));
@@ -149,14 +149,14 @@ static void replacing(void **state)
     char *p = os_map(BYTES);
     memset(p, 1, BYTES);
     assert_ptr_equal(os_replace(p + PAGE_BYTES, PAGE_BYTES), p + PAGE_BYTES);
-    assert_false(can_be_touched(p + PAGE_BYTES));
+    assert_false(is_accessible(p + PAGE_BYTES));
     assert_int_equal(p[PAGE_BYTES - 1] + p[2 * PAGE_BYTES], 2);
     int fd = memfd_create("page", MFD_CLOEXEC);
     assert_int_equal(os_truncate(fd, 2 * PAGE_BYTES), 0);
     assert_int_equal(pwrite(fd, "x", 1, PAGE_BYTES), 1);
     assert_ptr_equal(os_reserve_file(p + PAGE_BYTES, fd, PAGE_BYTES, PAGE_BYTES), p + PAGE_BYTES);
     assert_int_equal(os_close(fd), 0);
-    assert_false(can_be_touched(p + PAGE_BYTES));
+    assert_false(is_accessible(p + PAGE_BYTES));
     assert_int_equal(os_allow(p + PAGE_BYTES, PAGE_BYTES), 0);
     assert_int_equal(p[PAGE_BYTES], 'x');
     assert_int_equal(p[PAGE_BYTES - 1] + p[2 * PAGE_BYTES], 2);
@@ -230,28 +230,28 @@ static size_t own_bytes(const char *p)
     }
 }
 
-static void knowing_what_is_ours(void **state)
+static void find_own_mappings(void **state)
 {
     (void)state;
-    char *p = os_map(BYTES), *theirs = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p = os_map(BYTES), *foreign = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uintptr_t start, end;
     assert_int_equal(own_bytes(p), BYTES);
-    assert_int_equal(own_bytes(theirs), 0);
+    assert_int_equal(own_bytes(foreign), 0);
     os_next_own((uintptr_t)p + PAGE_BYTES, &start, &end);
     assert_true(start == (uintptr_t)p + PAGE_BYTES && end == (uintptr_t)p + BYTES);
     assert_false(os_failed(os_replace(p, PAGE_BYTES))); /* at the same address: registered once */
     assert_int_equal(own_bytes(p), BYTES);
     os_unmap(p, BYTES);
     assert_int_equal(own_bytes(p), 0);
-    os_note_own(theirs, 1); /* whole pages */
-    assert_int_equal(own_bytes(theirs), PAGE_BYTES);
-    os_unmap(theirs, BYTES);
+    os_note_own(foreign, 1); /* whole pages */
+    assert_int_equal(own_bytes(foreign), PAGE_BYTES);
+    os_unmap(foreign, BYTES);
     os_next_own(UINTPTR_MAX - 1, &start, &end);
     assert_true(start == UINTPTR_MAX && end == UINTPTR_MAX);
 }
 
 /* Remove a piece in the middle, then the beginning and the end of the rest, then all. */
-static void giving_up_what_is_ours(void **state)
+static void release_own_mappings(void **state)
 {
     (void)state;
     char *p = os_map(8 * PAGE_BYTES);
@@ -312,7 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_calls),
-        cmocka_unit_test(knowing_what_is_ours), cmocka_unit_test(giving_up_what_is_ours), cmocka_unit_test(reading_mappings),
+        cmocka_unit_test(find_own_mappings), cmocka_unit_test(release_own_mappings), cmocka_unit_test(reading_mappings),
         cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
         cmocka_unit_test(giving_back), cmocka_unit_test(reading),     cmocka_unit_test(replacing),
         cmocka_unit_test(wiping),      cmocka_unit_test(measuring),

@@ -15,7 +15,7 @@
 
 /* ---- reclaimed ----------------------------------------------------------------------------- */
 
-static void test_the_living_keep_theirs(void **state)
+static void test_live_images_keep_records(void **state)
 {
     struct run run = {.b = build_begin()};
     uint32_t pid = process_start(), area = an_image(&run.b, 1, 0, pid, IMAGE_ROOT);
@@ -451,7 +451,7 @@ static void test_areas_in_another_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_living_keep_theirs),
+        cmocka_unit_test(test_live_images_keep_records),
         cmocka_unit_test(test_witnesses_are_waited_for),
         cmocka_unit_test(test_areas_of_the_last_moment),
         cmocka_unit_test(test_others_are_not),

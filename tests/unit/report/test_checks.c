@@ -34,7 +34,7 @@ static uint32_t an_image(struct build *b, uint32_t number)
     return area;
 }
 
-static struct asked ask(struct build *b, uint32_t area, uint32_t number)
+static struct asked request(struct build *b, uint32_t area, uint32_t number)
 {
     struct segment *made =
         build_segment(b, area, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, number);
@@ -47,7 +47,7 @@ static struct asked ask(struct build *b, uint32_t area, uint32_t number)
 }
 
 /* The printed checks of a file, which stays open; `at` as in report_checks. */
-static const char *told(int fd, uint32_t only, struct print_options how, struct check_reported at[4], uint32_t *count)
+static const char *printed(int fd, uint32_t only, struct print_options how, struct check_reported at[4], uint32_t *count)
 {
     static char text[8192];
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -70,17 +70,17 @@ static void one(void **state)
     struct build b = build_begin();
     uint32_t count;
     struct check_reported at[4];
-    struct asked a = ask(&b, an_image(&b, 1), 7);
+    struct asked a = request(&b, an_image(&b, 1), 7);
     build_leak(a.leaks, REACH_LOST, 1, 3, 48);
     /* the check at exit and the blocks in use are not requested */
     build_leak(build_records(&b, a.area, SEGMENT_LEAKS, 4), REACH_LOST, 1, 5, 50);
     int fd = build_fd(&b);
 
-    assert_string_equal(told(fd, 0, (struct print_options){KINDS}, at, &count),
+    assert_string_equal(printed(fd, 0, (struct print_options){KINDS}, at, &count),
                         "rtcheck: leak check 7 of prog1: leaked 48 B in 3 blocks\n" TABLE);
     assert_int_equal(count, 1);
     report_checks_done(fd, at, count);
-    told(fd, 0, (struct print_options){KINDS}, at, &count);
+    printed(fd, 0, (struct print_options){KINDS}, at, &count);
     assert_int_equal(count, 0);
     close(fd);
     build_end(&b);
@@ -90,14 +90,14 @@ static void let_go(void **state)
 {
     (void)state;
     struct build b = build_begin();
-    struct asked a = ask(&b, an_image(&b, 1), 7), other = ask(&b, an_image(&b, 2), 3);
+    struct asked a = request(&b, an_image(&b, 1), 7), other = request(&b, an_image(&b, 2), 3);
     struct run_header run;
     uint32_t count, reported_word[2];
     struct check_reported at[4];
     off_t place[] = {(char *)&a.record->reported - (char *)build_run(&b), (char *)&other.record->reported - (char *)build_run(&b)};
     int fd = build_fd(&b);
 
-    told(fd, 2, (struct print_options){KINDS}, at, &count);
+    printed(fd, 2, (struct print_options){KINDS}, at, &count);
     assert_int_equal(count, 1);
     report_checks_done(fd, at, count);
     assert_int_equal(pread(fd, &run, sizeof run, 0), sizeof run);
@@ -115,7 +115,7 @@ static void at_end(void **state)
 {
     (void)state;
     struct build b = build_begin();
-    struct asked a = ask(&b, an_image(&b, 1), 1);
+    struct asked a = request(&b, an_image(&b, 1), 1);
     uint32_t count;
     struct check_reported at[4];
     struct segment *leaks = build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
@@ -126,7 +126,7 @@ static void at_end(void **state)
     a.record->flags = LEAK_CHECK_AT_END;
     int fd = build_fd(&b);
 
-    assert_string_equal(told(fd, 0, (struct print_options){KINDS}, at, &count), "");
+    assert_string_equal(printed(fd, 0, (struct print_options){KINDS}, at, &count), "");
     assert_int_equal(count, 1);
     assert_int_equal(at[0].value, 2);
     close(fd);
@@ -137,8 +137,8 @@ static void words(void **state)
 {
     (void)state;
     struct build b = build_begin();
-    struct asked a = ask(&b, an_image(&b, 1), 1), none = ask(&b, an_image(&b, 2), 2),
-                 busy = ask(&b, an_image(&b, 3), 3);
+    struct asked a = request(&b, an_image(&b, 1), 1), none = request(&b, an_image(&b, 2), 2),
+                 busy = request(&b, an_image(&b, 3), 3);
     uint32_t count;
     struct check_reported at[4];
     build_leak(a.leaks, REACH_LOST, 1, 3, 48)->new_blocks = 1;
@@ -150,7 +150,7 @@ static void words(void **state)
     busy.record->result = LEAKS_BUSY;
     int fd = build_fd(&b);
 
-    const char *text = told(fd, 0, (struct print_options){KINDS}, at, &count);
+    const char *text = printed(fd, 0, (struct print_options){KINDS}, at, &count);
     assert_int_equal(count, 3);
     assert_non_null(strstr(text, "check 1 of prog1, what is new: leaked 48 B in 3 blocks (1 new)\n"));
     assert_non_null(strstr(text, " mel-5497ec5b        48 B              3       1  prog+0x1010\n"));
@@ -158,12 +158,12 @@ static void words(void **state)
     assert_non_null(strstr(text, "check 2 of prog2: no leaks; 2 threads did not stop for it; 1 "
                                  "thread was not stopped in a system call\n"));
     assert_non_null(strstr(text, "check 3 of prog3: leaks are not known: a thread would not leave the allocator\n"));
-    text = told(fd, 0, (struct print_options){KINDS, .quiet = true}, at, &count);
+    text = printed(fd, 0, (struct print_options){KINDS, .quiet = true}, at, &count);
     assert_int_equal(count, 3);
     assert_non_null(strstr(text, "check 1 "));
     assert_null(strstr(text, "check 2 "));
     assert_non_null(strstr(text, "check 3 "));
-    assert_string_equal(told(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_NOTHING}, at, &count), "");
+    assert_string_equal(printed(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_NOTHING}, at, &count), "");
     assert_int_equal(count, 3);
     close(fd);
     build_end(&b);

@@ -219,14 +219,14 @@ static void test_module_by_address(void **state)
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0, PROG);
     struct error_record *in = build_error(p.errors, ERROR_BAF, ENTRY_FREE, 0);
-    struct error_record *behind = build_error(p.errors, ERROR_BAF, ENTRY_CFREE, 0);
+    struct error_record *after = build_error(p.errors, ERROR_BAF, ENTRY_CFREE, 0);
     struct report *r;
 
     (void)state;
-    in->region = behind->region = REGION_MODULE;
+    in->region = after->region = REGION_MODULE;
     in->address = PROG + 0xffff;
-    behind->address = PROG + 0x10000;
-    in->region_bias = behind->region_bias = PROG;
+    after->address = PROG + 0x10000;
+    in->region_bias = after->region_bias = PROG;
     r = collect(&b);
     assert_int_equal(r->error_count, 2);
     assert_string_equal(r->modules[r->errors[0].region.module].path, "/opt/prog");

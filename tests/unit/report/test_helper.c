@@ -214,7 +214,7 @@ static void copy_to(const char *path)
     assert_int_equal(system(command), 0);
 }
 
-static void ask_for_variables(struct report *r)
+static void request_variables(struct report *r)
 {
     struct variable v;
 
@@ -251,7 +251,7 @@ static void test_spoilt_files(void **state)
                                      r.frames ? 0x3000 + i * 0x400 : 0x2800, false);
         symbolize_site(&r, site_intern(&r, frames, countof(frames), 0));
         assert_true(r.modules[0].symbols != SYMBOLS_UNTRIED);
-        ask_for_variables(&r);
+        request_variables(&r);
         forget(&r);
     }
 }

@@ -49,7 +49,7 @@ static int launcher_file(struct build *b, const struct counter_row *row, uint32_
 }
 
 /* The text of its report from the costs on; closes fd. */
-static const char *said_of(int fd, const struct counter_row *row, uint32_t count, const struct measured *m, bool by_launcher)
+static const char *printed_of(int fd, const struct counter_row *row, uint32_t count, const struct measured *m, bool by_launcher)
 {
     static char text[2][1 << 16];
     char err[REPORT_ERROR_BYTES], *to = text[by_launcher];
@@ -80,11 +80,11 @@ static const char *part(const char *text, const char *title)
     return at;
 }
 
-static void the_same_is_told(void **state)
+static void the_same_is_reported(void **state)
 {
     struct build b = a_run(), again = a_run();
-    const char *live = said_of(build_fd(&again), rows, countof(rows), &measures, true);
-    const char *later = said_of(launcher_file(&b, rows, countof(rows), &measures), NULL, 0, NULL, false);
+    const char *live = printed_of(build_fd(&again), rows, countof(rows), &measures, true);
+    const char *later = printed_of(launcher_file(&b, rows, countof(rows), &measures), NULL, 0, NULL, false);
 
     (void)state;
     build_end(&again);
@@ -105,7 +105,7 @@ static void strange_words(void **state)
     const struct counter_row strange[] = {{"a\033b", "c\nd", NULL, .reading = {true, false, 1, 0, 0}},
                                           {"e", NULL, "f\033g", .is_cycles = true, .reading = {0}}};
     struct build b = a_run();
-    const char *text = said_of(launcher_file(&b, strange, countof(strange), &(struct measured){0}), NULL, 0, NULL, false);
+    const char *text = printed_of(launcher_file(&b, strange, countof(strange), &(struct measured){0}), NULL, 0, NULL, false);
 
     (void)state;
     must_not_print(text, "\033");
@@ -133,7 +133,7 @@ static void cycles(void **state)
 static void nothing_came_of_it(void **state)
 {
     struct build b = a_run();
-    const char *text = said_of(launcher_file(&b, NULL, 0, &(struct measured){0}), NULL, 0, NULL, false);
+    const char *text = printed_of(launcher_file(&b, NULL, 0, &(struct measured){0}), NULL, 0, NULL, false);
 
     (void)state;
     must_print(text, "  note: --measure: nothing was measured\n");
@@ -152,7 +152,7 @@ static void damaged(void **state)
     (void)state;
     assert_int_equal(pread(fd, &at, sizeof at, offsetof(struct run_header, launcher_offset)), sizeof at);
     assert_int_equal(pwrite(fd, &many, sizeof many, (off_t)at), sizeof many);
-    const char *text = said_of(fd, NULL, 0, NULL, false);
+    const char *text = printed_of(fd, NULL, 0, NULL, false);
     must_print(text, "  note: the results of --counters and --measure are damaged in the run file: more counters than fit\n");
     must_not_print(text, "COUNTERS");
 }
@@ -160,7 +160,7 @@ static void damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_is_told),
+        cmocka_unit_test(the_same_is_reported),
         cmocka_unit_test(strange_words),
         cmocka_unit_test(cycles),
         cmocka_unit_test(nothing_came_of_it),

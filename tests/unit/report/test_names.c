@@ -35,13 +35,13 @@ __asm__(".pushsection .text.names, \"ax\", @progbits\n"
         AT(names_short_at_80, "globl", 80, 4) AT(names_first_at_120, "weak", 120, 8)
         AT(names_second_at_120, "weak", 120, 8) AT(names_third_at_120, "globl", 120, 8)
         AT(names_long_at_140, "globl", 140, 12) AT(names_weak_long_at_140, "weak", 140, 20)
-        LOCAL(names_local_in_it, 40, 8) LOCAL(names_local_behind, 210, 30)
+        LOCAL(names_local_in_it, 40, 8) LOCAL(names_local_after, 210, 30)
         LOCAL(names_local_in_local, 220, 8) LOCAL(names_local_same, 220, 8)
         LOCAL(names_label, 260, 0) LOCAL(names_label_same, 260, 0)
         AT(names_label_global, "globl", 270, 0) AT(names_label_weak, "weak", 270, 0)
-        LOCAL(names_behind_label, 300, 20) LOCAL(names_label_in_it, 310, 0)
+        LOCAL(names_after_label, 300, 20) LOCAL(names_label_in_it, 310, 0)
         AT(names_label_before_local, "globl", 340, 0) LOCAL(names_local_at_label, 340, 20)
-        AT(names_weak_behind, "weak", 400, 40) AT(names_global_around, "globl", 390, 80)
+        AT(names_weak_after, "weak", 400, 40) AT(names_global_around, "globl", 390, 80)
         AT(names_weak_further, "weak", 404, 20)
         ".popsection\n");
 

@@ -54,7 +54,7 @@ static void test_table(void **state)
 }
 
 /* Number of indirect leaks that are shown if these sites are in the baseline, for these kinds. */
-static uint64_t indirect_shown(bool knows_plain, bool knows_head, uint32_t kinds)
+static uint64_t indirect_shown(bool plain_known, bool head_known, uint32_t kinds)
 {
     struct build b = one_of_each();
     struct report *r = collect(&b);
@@ -62,7 +62,7 @@ static uint64_t indirect_shown(bool knows_plain, bool knows_head, uint32_t kinds
 
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (r->leaks[i].class == CLASS_LOST)
-            r->leaks[i].disposition.is_known = r->leaks[i].indirect_blocks > 0 ? knows_head : knows_plain;
+            r->leaks[i].disposition.is_known = r->leaks[i].indirect_blocks > 0 ? head_known : plain_known;
     report_hide_indirect(r, kinds);
     blocks = leak_sum(r, LEAK_INDIRECT).blocks;
     report_close(r);

@@ -113,20 +113,20 @@ static void test_in_the_helper(void **state)
 /* ---- on the stack ---------------------------------------------------------------------------- */
 
 /* An address in a function, and addresses in its frame. */
-struct stand {
+struct scene {
     void *pc;
     uintptr_t cfa;
-    uintptr_t of_local, of_inner, of_parameter, of_nobody;
+    uintptr_t of_local, of_inner, of_parameter, of_none;
 };
 
-static inline __attribute__((always_inline, no_sanitize("address"))) void stand_inside(struct stand *s)
+static inline __attribute__((always_inline, no_sanitize("address"))) void scene_inside(struct scene *s)
 {
     volatile struct pair own[2] = {{0}};
     s->of_inner = (uintptr_t)&own[1].first;
     __asm__ volatile("1: lea 1b(%%rip), %0" : "=r"(s->pc) : "r"(own) : "memory");
 }
 
-static __attribute__((noinline, no_sanitize("address"))) void stand(struct stand *s, volatile int given)
+static __attribute__((noinline, no_sanitize("address"))) void scene(struct scene *s, volatile int given)
 {
     volatile struct pair local[3] = {{0}};
     volatile char *unnamed = __builtin_alloca(64);
@@ -134,12 +134,12 @@ static __attribute__((noinline, no_sanitize("address"))) void stand(struct stand
     s->cfa = (uintptr_t)__builtin_dwarf_cfa();
     s->of_local = (uintptr_t)&local[2].second;
     s->of_parameter = (uintptr_t)&given;
-    s->of_nobody = (uintptr_t)unnamed;
-    stand_inside(s);
+    s->of_none = (uintptr_t)unnamed;
+    scene_inside(s);
     __asm__ volatile("" ::"r"(local), "r"(unnamed), "r"(&given) : "memory");
 }
 
-static void names(struct report *r, uint32_t frame, const struct stand *s, uintptr_t address,
+static void names(struct report *r, uint32_t frame, const struct scene *s, uintptr_t address,
                   const char *name, const char *function, bool is_parameter)
 {
     struct in_frame at = {.at = (int64_t)(address - s->cfa)};
@@ -169,18 +169,18 @@ static void names(struct report *r, uint32_t frame, const struct stand *s, uintp
 static void test_locals(void **state)
 {
     struct report r = {0};
-    struct stand s;
+    struct scene s;
     uint64_t bias;
     uint32_t module = this_program(&r, &bias), frame, other;
 
     (void)state;
-    stand(&s, 7);
+    scene(&s, 7);
     frame = frame_intern(&r, module, (uint64_t)(uintptr_t)s.pc - bias, true);
-    names(&r, frame, &s, s.of_local, "local[2].second", "stand", false);
-    names(&r, frame, &s, s.of_local + 1, "local[2].second", "stand", false);
-    names(&r, frame, &s, s.of_inner, "own[1].first", "stand_inside", false);
-    names(&r, frame, &s, s.of_parameter, "given", "stand", true);
-    names(&r, frame, &s, s.of_nobody, NULL, NULL, false);
+    names(&r, frame, &s, s.of_local, "local[2].second", "scene", false);
+    names(&r, frame, &s, s.of_local + 1, "local[2].second", "scene", false);
+    names(&r, frame, &s, s.of_inner, "own[1].first", "scene_inside", false);
+    names(&r, frame, &s, s.of_parameter, "given", "scene", true);
+    names(&r, frame, &s, s.of_none, NULL, NULL, false);
     names(&r, frame, &s, s.cfa + 4096, NULL, NULL, false);
     names(&r, frame, &s, s.cfa - (1ull << 40), NULL, NULL, false);
     other = frame_intern(&r, module, 1, true); /* no code */

@@ -244,9 +244,9 @@ static void sleeper(void)
         MUST(depot_put(&pc, 1, STACK_WHOLE, true) != 0);
     signal(SIGTRAP, sleep_a_while);
     MUST(pthread_create(&other, NULL, put_when_asked, NULL) == 0);
-    uint64_t mine = 4000;
+    uint64_t own = 4000;
     steps_begin();
-    uint32_t id = depot_put(&mine, 1, STACK_WHOLE, true);
+    uint32_t id = depot_put(&own, 1, STACK_WHOLE, true);
     steps_end();
     MUST(id != 0);
     _exit(steps >= sleep_at ? 0 : 77);

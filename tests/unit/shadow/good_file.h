@@ -115,7 +115,7 @@ static inline struct leak_check_record *check(struct sample *s, uint32_t number)
     return c;
 }
 
-static inline struct text_record *said(struct sample *s)
+static inline struct text_record *text_of_sample(struct sample *s)
 {
     struct segment *texts = build_records(&s->b, s->second, SEGMENT_TEXTS, 1);
     return build_item(texts, texts->count++);

@@ -23,7 +23,7 @@ static const struct run_shape good = {
     .options = "keep=yes",
 };
 
-static void says(void **state)
+static void checks(void **state)
 {
     (void)state;
     struct run_header run = {0};
@@ -182,7 +182,7 @@ static void leases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says),     cmocka_unit_test(without_heap), cmocka_unit_test(texts),
+        cmocka_unit_test(checks),     cmocka_unit_test(without_heap), cmocka_unit_test(texts),
         cmocka_unit_test(refusals), cmocka_unit_test(verifies),     cmocka_unit_test(leases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,8 +338,8 @@ static void fill_area(struct sample *s)
     CASE(check, check(s, 7), "")                                                                   \
     CASE(check_unwritten, check(s, 7)->number = 0, "")                                             \
     CASE(check_another, check(s, 7)->number = 8, "leak check with another's number")               \
-    CASE(text, strcpy(said(s)->text, "a=b"), "")                                                   \
-    CASE(text_without_end, fill(said(s), sizeof(struct text_record)), "text has no end")
+    CASE(text, strcpy(text_of_sample(s)->text, "a=b"), "")                                                   \
+    CASE(text_without_end, fill(text_of_sample(s), sizeof(struct text_record)), "text has no end")
 
 #define CASE(name, spoil, want)                                                                    \
     static void spoil_##name(struct sample *s)                                                     \
@@ -364,13 +364,13 @@ static void test_rules(void **state)
     (void)state;
     for (size_t i = 0; i < countof(cases); i++) {
         struct sample s;
-        const char *said;
+        const char *text_of_sample;
         uint64_t offset = 0;
         sample_begin(&s);
         cases[i].spoil(&s);
-        said = complaint(&s, &offset);
-        if (strcmp(said ? said : "", cases[i].want) != 0)
-            fail_msg("%s: said \"%s\" instead of \"%s\"", cases[i].name, said ? said : "",
+        text_of_sample = complaint(&s, &offset);
+        if (strcmp(text_of_sample ? text_of_sample : "", cases[i].want) != 0)
+            fail_msg("%s: said \"%s\" instead of \"%s\"", cases[i].name, text_of_sample ? text_of_sample : "",
                      cases[i].want);
         build_end(&s.b);
     }

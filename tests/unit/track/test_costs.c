@@ -80,7 +80,7 @@ static void pairs(uint32_t count)
         give(take());
 }
 
-static void stand_for_all(void)
+static void scale_to_all(void)
 {
     uint64_t sum = 0;
     start("cost_every=100");
@@ -212,7 +212,7 @@ static void places_of_times(void)
     MUST(cost_time_class(UINT64_MAX) == COST_TIMES - 1);
 }
 
-IN_CHILD(stand_for_all)
+IN_CHILD(scale_to_all)
 IN_CHILD(busy_processor)
 IN_CHILD(none)
 IN_CHILD(no_beat)
@@ -225,7 +225,7 @@ IN_CHILD(places_of_times)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stand_for_all), cmocka_unit_test(test_busy_processor),
+        cmocka_unit_test(test_scale_to_all), cmocka_unit_test(test_busy_processor),
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_no_beat),       cmocka_unit_test(test_no_time_twice),
         cmocka_unit_test(test_one_is_left),   cmocka_unit_test(test_a_sandbox),
