@@ -1,5 +1,5 @@
 /*
- * findings.h - what a report knows about its findings: the interface of findings.
+ * findings.h - the findings of a report: the interface of findings.
  *
  *   findings.c    all findings as one list, for formats without sections
  *   error_ids.c, leak_ids.c   codes and ids (ids.c), which are stable from run to run

@@ -1,5 +1,5 @@
 /*
- * ends.c - `ends HOW [leak]`: r returns, e exits, _ and q end at once, a aborts; with 7, after "said".
+ * ends.c - `ends HOW [leak]`: r returns, e exits, _ and q end at once, a aborts; with 7, after its output.
  *
  * rtc-build: -O1
  */

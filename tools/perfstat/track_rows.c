@@ -3,7 +3,7 @@
  * and tick.
  *
  * Numbers are exact.  "~" precedes an estimate: the value of an event that shared its hardware
- * counter, or a sum with such a part.  "n/a" stands for an unknown value.  If the kernel's part of
+ * counter, or a sum with such a part.  "n/a" marks an unknown value.  If the kernel's part of
  * an event may not be counted, ":u" is appended to its name, as in a request for user mode.
  */
 #include <string.h>

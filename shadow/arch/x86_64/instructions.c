@@ -213,7 +213,7 @@ bool code_is_signal_return(const uint8_t *code)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-#define NO_OPCODE 0xffu /* of a table that this file does not know */
+#define NO_OPCODE 0xffu /* of a table that this file does not decode */
 
 /* Register numbers of the machine encoding. */
 enum { RSP = 4, RBP = 5, RSI = 6, RDI = 7, RBX = 3 };

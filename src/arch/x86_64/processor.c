@@ -1,5 +1,5 @@
 /*
- * processor.c - questions to the processor that are asked once.
+ * processor.c - facts of the processor, read once.
  */
 #include "processor.h"
 

@@ -1,5 +1,5 @@
 /*
- * libc.h - what the runtime knows about the insides of its C library: glibc.
+ * libc.h - the insides of its C library that the runtime depends on: glibc.
  *
  * All else uses libc's documented interface.  A port to another libc writes a folder beside this
  * one (CMakeLists.txt names it), and for each architecture a header as src/arch/X/glibc_abi.h.

@@ -1,5 +1,5 @@
 /*
- * test_depot.c - stack depot: an id stands for the stored frames, equal stacks have one id, also
+ * test_depot.c - stack depot: an id identifies the stored frames, equal stacks have one id, also
  * with several threads, in forked children, and without room for more.
  *
  * The end of the node budget is not tested: 16 million nodes would have to be created.

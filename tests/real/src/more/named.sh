@@ -1,4 +1,4 @@
-# unbound answers from data of its own; dig asks.
+# unbound answers from data of its own; dig sends queries.
 port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 { printf 'server:\n interface: 127.0.0.1@%s\n do-daemonize: no\n username: ""\n chroot: ""\n directory: "%s"\n pidfile: ""\n use-syslog: no\n logfile: "%s/log"\n num-threads: 2\n module-config: "iterator"\n local-zone: "here." static\n' "$port" "$PWD" "$PWD"
   i=0; while [ $i -lt 200 ]; do i=$((i + 1)); printf ' local-data: "h%s.here. A 10.0.0.%s"\n' $i $i; done; } >conf

@@ -1,4 +1,4 @@
-# A database cluster of its own: created, served, asked, stopped.
+# A database cluster of its own: created, served, queried, stopped.
 bin=$(echo /usr/lib/postgresql/*/bin)
 $bin/initdb -D data -U me --auth=trust --no-sync -E UTF8 --no-locale >/dev/null 2>init.log || { cat init.log; exit 1; }
 $bin/pg_ctl -D data -o "-c listen_addresses= -c unix_socket_directories=$PWD -c fsync=off" -w -l log start >/dev/null || { cat log; exit 1; }

@@ -1,4 +1,4 @@
-# PostScript to PDF, pages, text; and what qpdf says of it.
+# PostScript to PDF, pages, text; and the output of qpdf for it.
 /usr/bin/gs -q -dNOPAUSE -dBATCH -dSAFER -sDEVICE=pdfwrite -dCompressStreams=false -sOutputFile=page.pdf "$1/more/page.ps" || exit
 /usr/bin/gs -q -dNOPAUSE -dBATCH -dSAFER -sDEVICE=pnggray -r40 -sOutputFile=page%d.png page.pdf || exit
 sha256sum page1.png page2.png
