@@ -142,7 +142,7 @@ enum leak_kind {
 };
 
 enum print_use {
-    PRINT_USE_TOP, /* blocks in use: their sum and the largest sites */
+    PRINT_USE_SUM, /* blocks in use: their sum */
     PRINT_USE_NOTHING,
     PRINT_USE_TABLE,  /* all sites, one line each */
     PRINT_USE_STACKS, /* the table and the stacks */
@@ -185,6 +185,13 @@ struct print_options {
     bool all;                  /* print every error and note, without a limit */
     bool deterministic;        /* omit values that change from run to run */
     bool color;
+    bool links;       /* source positions are links (OSC 8) */
+    bool cost;        /* the costs in detail, not only their line */
+    unsigned columns; /* of the terminal; 0: the text is for a log */
+    unsigned lines;   /* about that many, unless `all` is set; 0: 40 */
+    unsigned source;  /* source lines shown for each error; 0: none */
+    const char
+        *wrappers;    /* patterns of functions that only allocate, separated by commas; or NULL */
     unsigned frames;  /* shown per stack; 0: the default */
     const char *pool; /* name of the kept file, or NULL */
     /* sources below it are printed relative to it if the format needs that; or NULL */

@@ -126,7 +126,7 @@ static int prepare(struct run *r)
         if (option_flag(&r->options, "allow-unchecked"))
             return 0;
         print_files(NULL, &r->options, NULL, r->err); /* remove files of an earlier run */
-        fail(r->err, 0, "not in control: %s cannot be checked: %s (--allow-unchecked runs it)",
+        fail(r->err, 0, "program was not checked: %s: %s (--allow-unchecked runs it)",
              r->program.path, r->program.reason);
         return report_failure(r, STATUS_NOT_IN_CONTROL);
     }
@@ -356,7 +356,7 @@ static void print_warnings(const struct warnings *warnings, FILE *out)
 static void print_verdict(const struct run *r, const char *why, FILE *out)
 {
     int status = r->wait_status;
-    fprintf(out, "rtcheck: not in control: %s: %s; ", r->program.path, why);
+    fprintf(out, "rtcheck: program was not checked: %s: %s; ", r->program.path, why);
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     if (WIFSIGNALED(status))
         fprintf(out, "killed by signal %d (SIG%s)\n", WTERMSIG(status), name ? name : "?");

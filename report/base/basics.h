@@ -89,6 +89,8 @@ uint32_t utf8_code(const char *text, unsigned bytes);
 /* Is it a printable character that does not affect how others are shown? bytes 0: no character. */
 bool is_printable(const char *text, unsigned bytes);
 
+/* Return text as text_put prints it; freed by the caller. */
+char *text_escaped(const char *text);
 /* Print untrusted text to a terminal: bytes of unprintable characters are written \xNN. */
 void text_put(FILE *out, const char *text);
 
@@ -115,12 +117,25 @@ struct page {
     const char *program; /* the module of this path is not named */
     uint32_t frames;     /* shown per stack */
     bool whole;          /* nothing is omitted from what is shown */
-    bool numbered;       /* functions of a stack are numbered */
+    bool wraps;          /* sentences are broken at the width, too: it is a terminal's */
+    uint32_t columns;    /* width */
 };
 
+/* A page as `how` has it. */
+struct page page_of(FILE *out, const struct print_options *how, const char *program);
+
+#define COLUMNS_DEFAULT 100u
 #define FRAMES_SHOWN 8u /* per stack, if how->frames is not set */
 
-enum colour { COLOUR_NONE, COLOUR_HEADING, COLOUR_ERROR, COLOUR_WARNING, COLOUR_GOOD };
+enum colour {
+    COLOUR_NONE,
+    COLOUR_HEADING,
+    COLOUR_ERROR,
+    COLOUR_WARNING,
+    COLOUR_GOOD,
+    COLOUR_PLACE,
+    COLOUR_FAINT
+};
 
 /* Set the colour of the following text, if colours are enabled. */
 void set_colour(const struct page *page, enum colour set_colour);

@@ -92,6 +92,17 @@ void text_put(FILE *out, const char *text)
     }
 }
 
+char *text_escaped(const char *text)
+{
+    char *escaped = NULL;
+    size_t bytes;
+    FILE *out = xalloc(open_memstream(&escaped, &bytes));
+
+    text_put(out, text);
+    fclose(out);
+    return xalloc(escaped);
+}
+
 /* ---- amounts --------------------------------------------------------------------------------- */
 
 struct amount size_text(uint64_t bytes)

@@ -76,14 +76,6 @@ static void entry_put(struct wording *w)
         fprintf(w->out, ", by %s", name);
 }
 
-static void thread_put(struct wording *w, const struct thread *t)
-{
-    char *name = format_thread(w->r, w->e->image, t);
-
-    fputs(name, w->out);
-    free(name);
-}
-
 char *format_thread(const struct report *r, uint32_t number, const struct thread *t)
 {
     const struct image *image = image_of(r, number);
@@ -91,7 +83,7 @@ char *format_thread(const struct report *r, uint32_t number, const struct thread
     int n;
 
     if (image && t->tid != 0 && t->tid == image->pid)
-        n = asprintf(&text, "thread main");
+        n = asprintf(&text, "main thread");
     else if (t->number == 0)
         n = asprintf(&text, "a thread that is not known");
     else if (t->name[0] && (!image || strcmp(t->name, image->name) != 0))
@@ -99,6 +91,16 @@ char *format_thread(const struct report *r, uint32_t number, const struct thread
     else
         n = asprintf(&text, "thread %u", t->number);
     return xalloc(n < 0 ? NULL : text);
+}
+
+char *format_thread_of(const struct report *r, uint32_t number, const struct thread *t)
+{
+    char *name = format_thread(r, number, t), *text;
+
+    if (asprintf(&text, "%s%s", strcmp(name, "main thread") == 0 ? "the " : "", name) < 0)
+        text = xalloc(NULL);
+    free(name);
+    return text;
 }
 
 /* ---- what an address is ---------------------------------------------------------------------- */
@@ -133,8 +135,10 @@ static void module_put(struct wording *w)
 
 static void other_stack_put(struct wording *w, const char *after)
 {
-    fputs("on the stack of ", w->out);
-    thread_put(w, &w->e->region.thread);
+    char *name = format_thread_of(w->r, w->e->image, &w->e->region.thread);
+
+    fprintf(w->out, "on the stack of %s", name);
+    free(name);
     fputs(after, w->out);
 }
 
@@ -321,23 +325,25 @@ static void format_mis(struct wording *w)
 
 /* ---- writes ---------------------------------------------------------------------------------- */
 
-static void found_put(struct wording *w)
+static void detected_put(struct wording *w)
 {
     const char *name = entry_name(w->e->entry);
 
     if (w->e->entry == ENTRY_EVICTION)
-        fputs(" (detected when it left quarantine)", w->out);
+        fputs(", detected when it left the quarantine", w->out);
     else if (name)
-        fprintf(w->out, " (detected at %s)", name);
+        fprintf(w->out, ", detected at %s", name);
 }
 
-static void span_put(struct wording *w, const char *what, uint64_t first, uint64_t last)
+/* " (offset 9)", " (offsets -4 to -1)": of the damaged bytes, from the start of the block. */
+static void offsets_put(struct wording *w, uint64_t last)
 {
-    if (first == last)
-        fprintf(w->out, ", %s %llu", what, (unsigned long long)first);
+    long long first = (long long)(w->e->address - w->e->block);
+
+    if (last == 0)
+        fprintf(w->out, " (offset %lld)", first);
     else
-        fprintf(w->out, ", %ss %llu to %llu", what, (unsigned long long)first,
-                (unsigned long long)last);
+        fprintf(w->out, " (offsets %lld to %lld)", first, first + (long long)last);
 }
 
 /*
@@ -349,29 +355,22 @@ static void format_wua(struct wording *w)
     static const char *const where[] = {
         [DAMAGE_NONE] = " at ",
         [DAMAGE_AFTER] = " past the end of ",
-        [DAMAGE_BEFORE] = " before ",
-        [DAMAGE_INSIDE] = " inside ",
+        [DAMAGE_BEFORE] = " before the start of ",
     };
     const struct error *e = w->e;
     uint64_t last = e->bytes > 1 ? e->bytes - 1 : 0;
 
-    fputs(last == 0 ? "1 byte written" : "bytes written", w->out);
-    fputs(where[e->damage], w->out);
-    block_put(w);
-    if (e->damage == DAMAGE_BEFORE && last == 0) {
-        fputs(", ", w->out);
-        bytes_put(w, e->block - e->address);
-        fputs(" before its start", w->out);
-    } else if (e->damage == DAMAGE_BEFORE) {
-        fprintf(w->out, ", %llu to %llu bytes before its start",
-                (unsigned long long)(e->block - e->address),
-                (unsigned long long)(e->block - e->address - last));
+    if (e->damage == DAMAGE_INSIDE) {
+        fprintf(w->out, "write to a freed %llu-byte block", (unsigned long long)e->block_bytes);
     } else {
-        span_put(w, "at offset", e->address - e->block, e->address - e->block + last);
+        fputs(last == 0 ? "1 byte written" : "bytes written", w->out);
+        fputs(where[e->damage], w->out);
+        block_put(w);
     }
-    if (e->damage == DAMAGE_INSIDE || e->block_state == BLOCK_FREED) /* at its free it was intact */
+    offsets_put(w, last);
+    if (e->damage != DAMAGE_INSIDE && e->block_state == BLOCK_FREED) /* intact at its free */
         fputs(", after it was freed", w->out);
-    found_put(w);
+    detected_put(w);
 }
 
 /* ---- the others ------------------------------------------------------------------------------ */
@@ -466,30 +465,29 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
 
 /* ---- its facts ------------------------------------------------------------------------------- */
 
-/* The bytes often show which code wrote them: " holds 41 42 00 "AB."". */
-void format_found(const struct error *e, FILE *out)
+/* The bytes often show which code wrote them: 41 42 00 "AB.". */
+char *format_found(const struct error *e)
 {
     uint32_t count = e->found_bytes < FOUND_SHOWN ? e->found_bytes : FOUND_SHOWN;
     bool is_text = false;
+    char *text = NULL;
+    size_t bytes;
+    FILE *out;
 
     if (count == 0)
-        return;
-    fputs(" holds", out);
+        return NULL;
+    out = xalloc(open_memstream(&text, &bytes));
     for (uint32_t i = 0; i < count; i++) {
-        fprintf(out, " %02x", e->found[i]);
+        fprintf(out, "%s%02x", i ? " " : "", e->found[i]);
         is_text |= byte_is_plain(e->found[i]);
     }
-    fputs(is_text ? " \"" : "", out);
+    fputs(is_text ? "  \"" : "", out);
     for (uint32_t i = 0; i < count && is_text; i++)
         fputc(byte_is_plain(e->found[i]) ? e->found[i] : '.', out);
     fputs(is_text ? "\"" : "", out);
     fputs(e->bytes > count ? " ..." : "", out);
-}
-
-/* The thread that wrote is never known, only the one that detected it. */
-const char *thread_label(const struct error *e)
-{
-    return e->kind == ERROR_WUA ? "found by " : "";
+    fclose(out);
+    return xalloc(text);
 }
 
 /* ---- its stacks ------------------------------------------------------------------------------ */
@@ -507,11 +505,10 @@ static const char *call_label(const struct error *e)
     return e->kind == ERROR_MIS && !is_realloc(e) ? "freed" : "called from";
 }
 
-static void row_add(struct error_rows *rows, const char *label, uint32_t site,
-                    const struct thread *thread)
+static void row_add(struct error_rows *rows, struct error_row row)
 {
-    if (site != NO_SITE)
-        rows->at[rows->count++] = (struct error_row){label, site, thread};
+    if (row.site != NO_SITE)
+        rows->at[rows->count++] = row;
 }
 
 /* Name the thread that last allocated or freed the block only if it is another one. */
@@ -522,10 +519,42 @@ struct error_rows error_rows(const struct error *e)
                                                                              : NULL;
     bool freed = e->block_state == BLOCK_FREED || e->block_state == BLOCK_FREE;
     bool surely = e->kind == ERROR_DUF && e->block_state == BLOCK_FREED;
+    bool is_second = surely && !is_named(e);
+    bool is_call = e->kind != ERROR_WUA && e->kind != ERROR_CRASH;
     struct error_rows rows = {0};
 
-    row_add(&rows, call_label(e), e->stack, NULL);
-    row_add(&rows, surely ? "first freed" : "freed", e->free_stack, freed ? other : NULL);
-    row_add(&rows, "allocated", e->alloc_stack, freed ? NULL : other);
+    row_add(&rows, (struct error_row){.label = call_label(e),
+                                      .order = is_second ? "second " : "",
+                                      .entry = is_call ? e->entry : ENTRY_COUNT,
+                                      .site = e->stack});
+    row_add(&rows, (struct error_row){.label = surely ? "first freed" : "freed",
+                                      .order = is_second ? "first " : "",
+                                      .site = e->free_stack,
+                                      .thread = freed ? other : NULL});
+    row_add(&rows, (struct error_row){.label = "allocated",
+                                      .site = e->alloc_stack,
+                                      .thread = freed ? NULL : other});
     return rows;
+}
+
+const char *row_callee(const struct report *r, const struct error_row *row)
+{
+    const struct site *site = &r->sites[row->site];
+    uint32_t entry = row->entry ? row->entry : site->count ? r->frames[site->frames[0]].calls : 0;
+
+    return entry < ENTRY_COUNT ? entry_name(entry) : NULL;
+}
+
+char *row_label(const struct report *r, const struct error_row *row)
+{
+    const char *name = row_callee(r, row);
+    bool is_operator = name && strchr(name, ' ');
+    char *text;
+    int n;
+
+    if (name)
+        n = asprintf(&text, "%s%s%s", row->order ? row->order : "", name, is_operator ? "" : "()");
+    else
+        n = asprintf(&text, "%s", row->label);
+    return xalloc(n < 0 ? NULL : text);
 }

@@ -79,7 +79,8 @@ struct error_rows finding_rows(const struct finding *f)
 {
     if (f->error)
         return error_rows(f->error);
-    return (struct error_rows){{{made_label(f->leak.first), f->site, NULL}}, f->site != NO_SITE};
+    return (struct error_rows){{{.label = made_label(f->leak.first), .site = f->site}},
+                               f->site != NO_SITE};
 }
 
 #define ROW_PROBLEM(...) {__VA_ARGS__},

@@ -87,7 +87,9 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
 
 /* A stack of an error, with its thread if that is another one. */
 struct error_row {
-    const char *label;
+    const char *label; /* "freed again" */
+    const char *order; /* "second ", or NULL */
+    uint32_t entry;    /* the function called; ENTRY_NONE: the one that the innermost frame calls */
     uint32_t site;
     const struct thread *thread;
 };
@@ -98,12 +100,19 @@ struct error_rows {
 };
 
 struct error_rows error_rows(const struct error *e);
-/* "thread main", "thread 3 (worker)" of this image; freed by the caller. */
+/*
+ * Name the function whose call the stack is: "second free()", "calloc()". If it is not known, return
+ * the label. The site must be symbolized; the caller frees the text.
+ */
+char *row_label(const struct report *r, const struct error_row *row);
+/* Name that function: "free", "operator delete[]". NULL: not known. */
+const char *row_callee(const struct report *r, const struct error_row *row);
+/* "main thread", "thread 3 (worker)" of this image; freed by the caller. */
 char *format_thread(const struct report *r, uint32_t image, const struct thread *t);
-/* Print the bytes that were found, after the address of damage. Prints nothing for other errors. */
-void format_found(const struct error *e, FILE *out);
-/* label before the text of format_thread for e's thread */
-const char *thread_label(const struct error *e);
+/* The same after a preposition: "the main thread". */
+char *format_thread_of(const struct report *r, uint32_t image, const struct thread *t);
+/* The bytes that were found in a damaged redzone or freed block; freed by the caller. NULL: none. */
+char *format_found(const struct error *e);
 
 /* ---- leak_rows.c ----------------------------------------------------------------------------- */
 
@@ -143,8 +152,9 @@ bool leaks_are_marked(const struct report *r);
 /* ---- leak_sentences.c ------------------------------------------------------------------------ */
 
 struct kind_text {
-    const char *heading;    /* "LEAKS (mel)" */
-    const char *summary;    /* "definite (mel)" */
+    const char *heading;    /* "LEAKS" */
+    const char *reach;      /* "definitely lost ", after the heading */
+    const char *summary;    /* "definitely lost" */
     const char *one, *many; /* "leak", "leaks" */
 };
 
@@ -153,7 +163,7 @@ const struct kind_text *kind_text(uint32_t kind);
 char *leak_sentence(const struct leak_row *row, bool deterministic);
 /* Describe the referrer of the leak's first block. */
 char *witness_sentence(struct report *r, const struct leak *leak, bool deterministic);
-/* "2 blocks of 32 B indirectly lost": blocks that are indirectly lost. NULL: there are none. */
+/* "32 B in 2 blocks indirectly lost": blocks that are indirectly lost. NULL: there are none. */
 char *format_indirect(const struct leak_row *row);
 /* "3 blocks", or for CLASS_MAPPED "3 mappings". made_label: the label of the allocating stack. */
 struct amount things_text(enum leak_class class, uint64_t n);

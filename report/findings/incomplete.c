@@ -7,7 +7,7 @@
  * note).
  *
  * A killed process could not check for leaks. The report's last line contains that, too
- * (leaks_verdict_put). But it is how the program ended, not a fault of the run: the exit status
+ * (leaks_verdict). But it is how the program ended, not a fault of the run: the exit status
  * does not change.
  */
 #include <stdarg.h>

@@ -13,15 +13,14 @@
 const struct kind_text *kind_text(uint32_t kind)
 {
     static const struct kind_text texts[] = {
-        [LEAK_DEFINITE] = {"LEAKS (mel)", "definite (mel)", "leak", "leaks"},
-        [LEAK_INDIRECT] = {"INDIRECT LEAKS (mel)", "indirect (mel)", "indirect leak",
+        [LEAK_DEFINITE] = {"LEAKS", "definitely lost ", "definitely lost", "leak", "leaks"},
+        [LEAK_INDIRECT] = {"INDIRECT LEAKS", "indirectly lost ", "indirectly lost", "indirect leak",
                            "indirect leaks"},
-        [LEAK_POSSIBLE] = {"POSSIBLE LEAKS (aib, air)", "possible (aib, air)", "possible leak",
+        [LEAK_POSSIBLE] = {"POSSIBLE LEAKS", "possibly lost ", "possibly lost", "possible leak",
                            "possible leaks"},
-        [LEAK_REACHABLE] = {"STILL REACHABLE (biu)", "reachable (biu)", "place in use",
-                            "places in use"},
-        [LEAK_MAPPED] = {"STILL MAPPED (biu-map)", "mapped (biu-map)", "place that maps",
-                         "places that map"},
+        [LEAK_REACHABLE] = {"STILL REACHABLE", "", "still reachable", "reachable block",
+                            "reachable blocks"},
+        [LEAK_MAPPED] = {"STILL MAPPED", "", "still mapped", "mapping left", "mappings left"},
     };
     return &texts[kind];
 }
@@ -67,14 +66,14 @@ const char *leak_check_text(const struct report *r, const struct image *image)
 /* ---- the leak -------------------------------------------------------------------------------- */
 
 static const char *const titles[] = {
-    [CLASS_LOST] = "memory leak (mel)",
-    [CLASS_INDIRECT] = "indirect memory leak (mel)",
-    [CLASS_INTERIOR] = "possible leak, address in block (aib)",
-    [CLASS_REGISTER] = "possible leak, address in register (air)",
-    [CLASS_UNSURE] = "possible leak, unless a register holds it (air)",
-    [CLASS_POSSIBLY_INDIRECT] = "possible leak, behind another (aib)",
-    [CLASS_REACHABLE] = "block in use (biu)",
-    [CLASS_MAPPED] = "mapped and not unmapped (biu-map)",
+    [CLASS_LOST] = "memory leak",
+    [CLASS_INDIRECT] = "indirect memory leak",
+    [CLASS_INTERIOR] = "possible leak (address in block)",
+    [CLASS_REGISTER] = "possible leak (address in register)",
+    [CLASS_UNSURE] = "possible leak (address perhaps in a register)",
+    [CLASS_POSSIBLY_INDIRECT] = "possible leak (indirect)",
+    [CLASS_REACHABLE] = "still reachable",
+    [CLASS_MAPPED] = "still mapped",
 };
 static_assert(countof(titles) == CLASS_COUNT, "each has its title");
 
@@ -102,16 +101,15 @@ char *leak_sentence(const struct leak_row *row, bool deterministic)
     size_t n;
     FILE *out = xalloc(open_memstream(&text, &n));
 
-    fprintf(out, "%s: found ", titles[leak->class]);
+    fprintf(out, "%s: ", titles[leak->class]);
     if (row->blocks > 1) {
-        fprintf(out, "%s, %s in total", things_text(leak->class, row->blocks).text,
-                size_text(row->bytes).text);
+        fprintf(out, "%s in %s", size_text(row->bytes).text,
+                things_text(leak->class, row->blocks).text);
     } else if (leak->class == CLASS_MAPPED) {
         fprintf(out, "%s", size_text(row->bytes).text);
         address_put(out, leak->block, deterministic);
     } else {
-        fprintf(out, "%s block of %llu byte%s", row->blocks ? "a" : "an inherited", bytes,
-                bytes == 1 ? "" : "s");
+        fprintf(out, "%s%llu-byte block", row->blocks ? "" : "an inherited ", bytes);
         address_put(out, leak->block, deterministic);
     }
     if (row->is_marked && row->new_blocks == row->blocks)
@@ -128,8 +126,8 @@ char *format_indirect(const struct leak_row *row)
 
     if (row->indirect_blocks == 0)
         return NULL;
-    if (asprintf(&text, "%s of %s indirectly lost", block_text(row->indirect_blocks).text,
-                 size_text(row->indirect_bytes).text) < 0)
+    if (asprintf(&text, "%s in %s indirectly lost", size_text(row->indirect_bytes).text,
+                 block_text(row->indirect_blocks).text) < 0)
         text = NULL;
     return xalloc(text);
 }
@@ -147,6 +145,14 @@ struct wording {
 static void thread_put(struct wording *w)
 {
     char *texts = format_thread(w->r, w->leak->image, &w->leak->holder.region->thread);
+
+    fputs(texts, w->out);
+    free(texts);
+}
+
+static void thread_of_put(struct wording *w)
+{
+    char *texts = format_thread_of(w->r, w->leak->image, &w->leak->holder.region->thread);
 
     fputs(texts, w->out);
     free(texts);
@@ -231,7 +237,7 @@ static bool part_put(struct wording *w)
         fputs("in thread-local storage of ", w->out);
     else
         return false;
-    thread_put(w);
+    thread_of_put(w);
     if (h->function != NO_SITE) {
         fputs(", in ", w->out);
         function_put(w, h->function);
@@ -245,7 +251,7 @@ static void stack_put(struct wording *w)
     if (part_put(w))
         return;
     fputs("on the stack of ", w->out);
-    thread_put(w);
+    thread_of_put(w);
 }
 
 static void module_put(struct wording *w)
@@ -315,7 +321,7 @@ static void register_put(struct wording *w)
         fprintf(w->out, "in register %s of ", names[number]);
     else
         fputs("in a vector register of ", w->out);
-    thread_put(w);
+    thread_of_put(w);
 }
 
 static void pointer_put(struct wording *w)

@@ -75,7 +75,7 @@ void gcc_print(struct report *r, FILE *out, const struct print_options *how)
 {
     struct findings all = findings_make(r, how, how->leak_kinds);
     struct outcome outcome = outcome_of(r, how);
-    struct page page = {.out = out, .how = how};
+    struct page page = page_of(out, how, "");
 
     for (uint32_t i = 0; i < all.count; i++) {
         struct error_rows rows = finding_rows(&all.at[i]);

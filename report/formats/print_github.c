@@ -43,17 +43,14 @@ static void value_put(FILE *out, const char *text)
 }
 
 /* Print the stacks of a finding, one line per function. */
-static void stacks_put(const struct report *r, const struct finding *f,
-                       const struct print_options *how, FILE *out)
+static void stacks_put(struct report *r, const struct finding *f, const struct print_options *how,
+                       FILE *out)
 {
     struct error_rows rows = finding_rows(f);
-    struct page page = {.out = out,
-                        .how = how,
-                        .program = program_path(r, f->image),
-                        .frames = how->frames ? how->frames : FRAMES_SHOWN};
+    struct page page = page_of(out, how, program_path(r, f->image));
 
-    for (uint32_t i = 0; i < rows.count; i++)
-        stack_print(r, rows.at[i].label, rows.at[i].site, &page);
+    page.wraps = false;
+    error_rows_print(r, f->image, &rows, NULL, &page);
 }
 
 static void command_put(struct report *r, const struct finding *f, const struct print_options *how,

@@ -12,7 +12,7 @@ static void counter_object(struct json *j, const struct report *r, const struct 
         put_text(j, "source", sum->at_death ? COST_AT_DEATH : source);
     } else {
         put_null(j, "value");
-        put_text(j, "why", cost_reason(r, sum->killed));
+        put_text(j, "why", cost_reason(r, sum));
     }
     put_number(j, "processes", known);
     close_object(j);

@@ -63,13 +63,9 @@ static char *stacks_of(const struct junit *u, const struct finding *f)
     char *text = NULL;
     size_t bytes;
     FILE *out = xalloc(open_memstream(&text, &bytes));
-    struct page page = {.out = out,
-                        .how = u->how,
-                        .program = program_path(u->r, f->image),
-                        .frames = u->how->frames ? u->how->frames : FRAMES_SHOWN};
+    struct page page = page_of(out, u->how, program_path(u->r, f->image));
 
-    for (uint32_t i = 0; i < rows.count; i++)
-        stack_print(u->r, rows.at[i].label, rows.at[i].site, &page);
+    error_rows_print(u->r, f->image, &rows, NULL, &page);
     fclose(out);
     return xalloc(text);
 }

@@ -290,7 +290,7 @@ static uint32_t kinds_listed(const struct print_options *how)
 void lsan_print(struct report *r, FILE *out, const struct print_options *how)
 {
     struct sanitizer s = {r, how, out};
-    struct page page = {.out = out, .how = how};
+    struct page page = page_of(out, how, "");
     struct findings all = findings_make(r, how, kinds_listed(how));
     struct outcome outcome = outcome_of(r, how);
 

@@ -342,7 +342,7 @@ static void notes_put(const struct memcheck *m, const struct notes *notes, bool 
 
 static void verdict_put(const struct memcheck *m, const struct outcome *outcome)
 {
-    struct page page = {.out = m->out, .how = m->how};
+    struct page page = page_of(m->out, m->how, "");
 
     begin(m);
     verdict_print(m->r, outcome, &page);
@@ -352,7 +352,7 @@ static void suppressed_put(const struct memcheck *m)
 {
     char *text = NULL, *rest, *line;
     size_t bytes = 0;
-    struct page page = {.out = xalloc(open_memstream(&text, &bytes)), .how = m->how};
+    struct page page = page_of(xalloc(open_memstream(&text, &bytes)), m->how, "");
 
     suppressed_print_separate(m->r, &page);
     fclose(page.out);

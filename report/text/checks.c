@@ -34,7 +34,7 @@ static void head_print(const struct report *r, const struct image *image,
     if (why)
         fprintf(page->out, "leaks are not known: %s", why);
     else
-        leaks_sums_put(r, page);
+        leaks_sums_put(r, page->out);
     uint32_t others = image->threads_not_stopped - image->threads_waiting;
 
     if (image->leak_check == LEAKS_CUT)
@@ -52,10 +52,7 @@ static void check_print(struct report *r, const struct image *image,
                         const struct leak_check_record *check, FILE *out,
                         const struct print_options *how)
 {
-    struct page page = {.out = out,
-                        .how = how,
-                        .program = image->exe,
-                        .frames = how->frames ? how->frames : FRAMES_SHOWN};
+    struct page page = page_of(out, how, image->exe);
     bool whole = how->all || how->leaks == PRINT_LEAKS_RECORDS;
 
     if (how->leaks == PRINT_LEAKS_NOTHING || check->flags & LEAK_CHECK_AT_END ||
@@ -63,7 +60,7 @@ static void check_print(struct report *r, const struct image *image,
          report_leaks(r, how->problem_kinds) == 0))
         return;
     head_print(r, image, check, &page);
-    leaks_print(r, whole ? UINT32_MAX : CHECK_LINES, &page);
+    leaks_print(r, whole ? UINT32_MAX : CHECK_LINES, 1, &page);
 }
 
 /* ---- all that there are ---------------------------------------------------------------------- */

@@ -16,8 +16,8 @@ static void line_put(struct report *r, struct error *e, const struct page *page)
 {
     const struct image *image = image_of(r, e->image);
 
-    fprintf(page->out, "rtcheck: %u:", image ? image->pid : 0);
-    error_print_short(r, e, page);
+    fprintf(page->out, "rtcheck: %u: ", image ? image->pid : 0);
+    error_print_line(r, e, page);
 }
 
 /* In order of time: errors up to l->until_ns were printed before. */
@@ -37,7 +37,7 @@ static void new_errors_put(struct report *r, struct live *l, const struct page *
 
 void report_live(struct live *l, int fd, FILE *out, const struct print_options *how)
 {
-    struct page page = {.out = out, .how = how, .frames = 1};
+    struct page page = page_of(out, how, "");
     char err[REPORT_ERROR_BYTES];
     struct report *r;
     uint32_t count;

@@ -28,7 +28,7 @@ const char *own_cost_why(const struct report *r)
     if (r->view.run->version_minor < 6)
         return "not timed by the version that wrote the file";
     return every && strtoul(every, NULL, 10) == 0 ? "nothing was timed: cost-every=0"
-                                                  : "nothing was timed: no process came so far";
+                                                  : "no process has recorded it";
 }
 
 double own_cost_ns(const struct own_cost *sum)
@@ -163,6 +163,16 @@ static void cycles_put(const struct report *r, const struct page *page)
     else
         fprintf(page->out, "about %.0f, at the run's %.2f per ns",
                 own_cost_ns(&r->own_cost) * per_ns, per_ns);
+}
+
+double own_cost_percent(const struct report *r, const struct cost_sum *all, const char **why)
+{
+    *why = !own_cost_is_known(&r->own_cost)   ? own_cost_why(r)
+           : all->with_clock == 0             ? "the task clock is not known"
+           : all->with_clock < all->processes ? "some processes have no task clock"
+           : all->of.task_clock_ns == 0       ? "the task clock is 0"
+                                              : NULL;
+    return *why ? 0 : own_cost_ns(&r->own_cost) * 100 / (double)all->of.task_clock_ns;
 }
 
 /* The share covers all processes: print no percentage if only some have a task clock. */

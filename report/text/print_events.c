@@ -120,7 +120,7 @@ static void process_print(struct report *r, struct image *image, struct page pag
 bool report_print_events(struct report *r, uint32_t pid, FILE *out)
 {
     const struct print_options how = {0};
-    struct page page = {.out = out, .how = &how, .frames = EVENT_FRAMES};
+    struct page page = page_of(out, &how, "");
     bool any = false;
 
     for (struct image *image = r->images; image; image = image->hh.next) {

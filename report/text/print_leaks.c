@@ -5,12 +5,13 @@
  * with the leak that they are reachable from. If the text must stay short, each kind gets its share
  * of the lines, and leaks that do not fit are counted.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
 
-#define TABLE_FRAMES 4u /* shown per stack on one line of a table */
+#define TABLE_FRAMES 4u /* shown per stack in a table */
 #define HEAD_LINES 2u   /* heading lines of a table */
 #define KINDS 5u
 
@@ -47,98 +48,132 @@ static void parts_free(struct part parts[KINDS], uint32_t count)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Blocks that are indirectly lost are added to a row, unless they have rows of their own. */
+static bool adds_indirect(const struct page *page)
+{
+    return !(page->how->leak_kinds & LEAK_INDIRECT);
+}
+
 static void heading_print(const struct part *part, const struct page *page)
 {
-    uint64_t blocks = 0, bytes = 0, indirect_blocks = 0, indirect_bytes = 0;
+    const struct kind_text *text = kind_text(part->kind);
+    uint64_t blocks = 0, bytes = 0;
 
     for (uint32_t i = 0; i < part->count; i++) {
         blocks += part->rows[i].blocks;
         bytes += part->rows[i].bytes;
-        indirect_blocks += part->rows[i].indirect_blocks;
-        indirect_bytes += part->rows[i].indirect_bytes;
+        if (!adds_indirect(page))
+            continue;
+        blocks += part->rows[i].indirect_blocks;
+        bytes += part->rows[i].indirect_bytes;
     }
     set_colour(page, COLOUR_HEADING);
-    fputs(kind_text(part->kind)->heading, page->out);
+    fputs(text->heading, page->out);
     set_colour(page, COLOUR_NONE);
-    fprintf(page->out, "  %s: %s in %s", count_text(part->count, "place", "places").text,
-            size_text(bytes).text, things_text(part->rows[0].first->class, blocks).text);
-    if (indirect_blocks > 0)
-        fprintf(page->out, ", and %s in %s indirectly lost", size_text(indirect_bytes).text,
-                block_text(indirect_blocks).text);
-    fputc('\n', page->out);
+    fprintf(page->out, "  %s%s in %s, %s\n", text->reach, size_text(bytes).text,
+            things_text(part->rows[0].first->class, blocks).text,
+            count_text(part->count, "place", "places").text);
 }
 
-static enum colour colour_of(uint32_t kind)
+/* The numbers of a row as text, and the widths of their columns. */
+struct cells {
+    struct amount total, direct, blocks, new_blocks;
+};
+
+struct widths {
+    bool has_indirect, is_marked;
+    int total, direct, blocks, new_blocks;
+};
+
+static struct cells cells_of(const struct leak_row *row, const struct page *page)
 {
-    return kind & (LEAK_DEFINITE | LEAK_INDIRECT) ? COLOUR_ERROR
-           : kind == LEAK_POSSIBLE                ? COLOUR_WARNING
-                                                  : COLOUR_NONE;
+    uint64_t bytes = adds_indirect(page) ? row->indirect_bytes : 0;
+    uint64_t blocks = adds_indirect(page) ? row->indirect_blocks : 0;
+    struct cells c = {.total = size_text(row->bytes + bytes), .direct = size_text(row->bytes)};
+
+    snprintf(c.blocks.text, sizeof c.blocks.text, "%llu",
+             (unsigned long long)(row->blocks + blocks));
+    snprintf(c.new_blocks.text, sizeof c.new_blocks.text, "%llu",
+             (unsigned long long)row->new_blocks);
+    return c;
 }
 
-static void id_put(const struct leak_row *row, int columns, const struct page *page)
+static void widen(int *width, const struct amount *cell)
 {
-    fputc(' ', page->out);
-    set_colour(page, colour_of(leak_kind(row->first->class)));
-    fprintf(page->out, "%-*s", columns, row->first->id);
-    set_colour(page, COLOUR_NONE);
+    int columns = (int)strlen(cell->text);
+
+    *width = columns > *width ? columns : *width;
 }
 
-/* Ids have the same length except for suffixes like .2 and .3. */
-static int id_columns(const struct part *part, uint32_t shown)
+static struct widths widths_of(const struct part *part, uint32_t shown, const struct page *page)
 {
-    size_t most = 0;
+    struct widths w = {.total = 7, .direct = 7, .blocks = 7, .new_blocks = 4};
 
-    for (uint32_t i = 0; i < shown; i++) {
-        size_t bytes = strlen(part->rows[i].first->id);
-        most = bytes > most ? bytes : most;
+    for (uint32_t i = 0; i < part->count; i++) {
+        struct cells c = cells_of(&part->rows[i], page);
+        w.has_indirect |= adds_indirect(page) && part->rows[i].indirect_blocks > 0;
+        w.is_marked |= part->rows[i].is_marked;
+        if (i >= shown)
+            continue;
+        widen(&w.total, &c.total);
+        widen(&w.direct, &c.direct);
+        widen(&w.blocks, &c.blocks);
+        widen(&w.new_blocks, &c.new_blocks);
     }
-    return (int)most;
+    return w;
 }
 
-static void columns_print(const struct part *part, int columns, const struct page *page)
+/* Print the cells of a row or the titles of the columns. Returns the column behind them. */
+static uint32_t cells_put(const struct cells *c, const struct widths *w, FILE *out)
+{
+    int at = fprintf(out, " %*s", w->total, c->total.text);
+
+    if (w->has_indirect)
+        at += fprintf(out, "  %*s", w->direct, c->direct.text);
+    at += fprintf(out, "  %*s", w->blocks, c->blocks.text);
+    if (w->is_marked)
+        at += fprintf(out, "  %*s", w->new_blocks, c->new_blocks.text);
+    return (uint32_t)at;
+}
+
+static void titles_print(const struct part *part, const struct widths *w, const struct page *page)
 {
     bool mapped = part->kind == LEAK_MAPPED;
+    struct cells titles = {{"total"}, {"direct"}, {"blocks"}, {"new"}};
 
-    fprintf(page->out, " %-*s  %10s  %13s  ", columns, "Id", "Total Size",
-            mapped ? "Mappings" : "Num of Blocks");
-    if (part->rows[0].is_marked)
-        fprintf(page->out, "%6s  ", "New");
-    if (!page->how->deterministic)
-        fprintf(page->out, "%-14s  ", mapped ? "Address" : "Block Address");
-    fputs(mapped ? "Mapped at\n" : "Allocation Call Stack\n", page->out);
+    if (mapped)
+        strcpy(titles.blocks.text, "ranges");
+    if (!w->has_indirect)
+        strcpy(titles.total.text, "bytes");
+    set_colour(page, COLOUR_FAINT);
+    cells_put(&titles, w, page->out);
+    fprintf(page->out, "  %s", mapped ? "mapped at" : "allocated at");
+    set_colour(page, COLOUR_NONE);
+    fputc('\n', page->out);
 }
 
-/* The frames to show. For a row of several leaks these are only the frames that the leaks share. */
-static uint32_t frames_in_row(const struct leak_row *row, const struct page *page)
-{
-    uint32_t most = page->how->frames ? page->how->frames : TABLE_FRAMES;
-
-    return row->members > 1 && page->how->match < most ? page->how->match : most;
-}
-
-static void row_print(struct report *r, const struct leak_row *row, int columns,
+static void row_print(struct report *r, const struct leak_row *row, const struct widths *w,
                       const struct page *page)
 {
-    char *indirect_text = format_indirect(row);
-    char address[24] = "-";
+    struct cells c = cells_of(row, page);
+    uint32_t at = cells_put(&c, w, page->out) + 2;
+    struct page own = *page;
 
-    if (row->blocks <= 1)
-        snprintf(address, sizeof address, "0x%llx", (unsigned long long)row->first->block);
-    id_put(row, columns, page);
-    fprintf(page->out, "  %10s  %13llu  ", size_text(row->bytes).text,
-            (unsigned long long)row->blocks);
-    if (row->is_marked)
-        fprintf(page->out, "%6llu  ", (unsigned long long)row->new_blocks);
-    if (!page->how->deterministic)
-        fprintf(page->out, "%-14s  ", address);
-    if (row->first->site == NO_SITE)
-        fputs("not known", page->out);
-    else
-        chain_put(r, row->first->site, frames_in_row(row, page), " < ", page);
-    if (indirect_text)
-        fprintf(page->out, "; %s", indirect_text);
+    own.program = program_path(r, row->first->image);
+    fputs("  ", page->out);
+    if (row->first->site != NO_SITE) {
+        chain_print(r,
+                    &(struct chain){.site = row->first->site,
+                                    .most = page->how->frames ? page->how->frames : TABLE_FRAMES,
+                                    .frames = row->members > 1 ? page->how->match : 0,
+                                    .indent = at,
+                                    .id = row->first->id},
+                    &own);
+        return;
+    }
+    fputs("not known", page->out);
+    id_put(row->first->id, at + 9, page);
     fputc('\n', page->out);
-    free(indirect_text);
 }
 
 static uint32_t shown_at_most(const struct part *part, const struct page *page)
@@ -148,57 +183,106 @@ static uint32_t shown_at_most(const struct part *part, const struct page *page)
     return most > 0 && most < part->count ? most : part->count;
 }
 
-static void table_print(struct report *r, const struct part *part, uint32_t lines,
-                        const struct page *page)
+static char *row_text(struct report *r, const struct leak_row *row, const struct widths *w,
+                      struct page page)
 {
-    uint32_t room = lines - HEAD_LINES, most = shown_at_most(part, page);
-    uint32_t shown = part->count <= room ? part->count : room - 1;
-    int columns;
+    char *text = NULL;
+    size_t bytes;
 
-    shown = shown < most ? shown : most;
-    columns = id_columns(part, shown);
+    page.out = xalloc(open_memstream(&text, &bytes));
+    row_print(r, row, w, &page);
+    fclose(page.out);
+    return xalloc(text);
+}
+
+/* Print rows in at most *lines lines, but one at least. *lines: those left. Returns their number. */
+static uint32_t rows_print_in(struct report *r, const struct part *part, uint32_t *lines,
+                              const struct widths *w, const struct page *page)
+{
+    uint32_t most = shown_at_most(part, page), shown = 0;
+
+    for (; shown < most; shown++) {
+        char *text = row_text(r, &part->rows[shown], w, *page);
+        uint32_t used = text_lines(text), others = shown + 1 < part->count; /* a line counts them */
+        bool fits = shown == 0 || used + others <= *lines;
+        if (fits)
+            fputs(text, page->out);
+        free(text);
+        if (!fits)
+            break;
+        *lines -= used < *lines ? used : *lines;
+    }
+    return shown;
+}
+
+/* Returns how many of `lines` lines are left. */
+static uint32_t table_print(struct report *r, const struct part *part, uint32_t lines,
+                            const struct page *page)
+{
+    struct widths w = widths_of(part, lines < part->count ? lines : part->count, page);
+    uint32_t left = lines > HEAD_LINES ? lines - HEAD_LINES : 1, shown;
+
     heading_print(part, page);
-    columns_print(part, columns, page);
-    for (uint32_t i = 0; i < shown; i++)
-        row_print(r, &part->rows[i], columns, page);
-    if (shown < part->count)
-        more_print(r, part->count - shown, page);
+    titles_print(part, &w, page);
+    shown = rows_print_in(r, part, &left, &w, page);
+    if (shown == part->count)
+        return left;
+    more_print(r, part->count - shown, page);
+    return left > 0 ? left - 1 : 0;
 }
 
 /* ---- in full --------------------------------------------------------------------------------- */
 
-static void line_put(const char *label, const char *text, const struct page *page)
+/* Print "POSSIBLE LEAK: a 24-byte block": the title of the sentence in capitals. */
+static void record_head_put(const struct leak_row *row, uint32_t number, const struct page *page)
 {
-    fprintf(page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, label);
-    text_put(page->out, text);
-    fputc('\n', page->out);
+    static const enum colour colours[] = {[LEAK_DEFINITE] = COLOUR_ERROR,
+                                          [LEAK_INDIRECT] = COLOUR_ERROR,
+                                          [LEAK_POSSIBLE] = COLOUR_WARNING,
+                                          [LEAK_MAPPED] = COLOUR_NONE};
+    char *sentence = leak_sentence(row, page->how->deterministic);
+    size_t title = strcspn(sentence, ":");
+    char *head = xalloc(strndup(sentence, title));
+
+    for (char *c = head; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    finding_head_put(page, number, colours[leak_kind(row->first->class)], head, sentence + title,
+                     row->first->id);
+    free(head);
+    free(sentence);
 }
 
-static void record_print(struct report *r, const struct leak_row *row, struct page page)
+static void record_print(struct report *r, const struct leak_row *row, uint32_t number,
+                         struct page page)
 {
-    char *sentence = leak_sentence(row, page.how->deterministic);
+    bool is_mapped = row->first->class == CLASS_MAPPED;
     char *witness = witness_sentence(r, row->first, page.how->deterministic);
-    char *indirect_text = format_indirect(row);
+    char *indirect = format_indirect(row);
+    struct error_row made = {.label = made_label(row->first), .site = row->first->site};
+    struct stack_row rows[3];
+    uint32_t count = 0;
+    char *label = NULL;
 
     page.program = program_path(r, row->first->image);
-    page.numbered = true;
-    id_put(row, 0, &page);
-    fputs("  ", page.out);
-    text_put(page.out, sentence);
-    fputc('\n', page.out);
-    if (row->first->class != CLASS_MAPPED)
-        line_put(row->blocks > 1 ? "the first" : "witness", witness, &page);
-    if (indirect_text)
-        line_put("and", indirect_text, &page);
     if (row->members > 1 && page.how->match < page.frames)
         page.frames = page.how->match;
-    if (row->first->site == NO_SITE)
-        line_put(made_label(row->first), "at a place that is not known", &page);
-    else
-        stack_print(r, made_label(row->first), row->first->site, &page);
-    free(sentence);
+    record_head_put(row, number, &page);
+    if (!is_mapped)
+        rows[count++] = (struct stack_row){
+            .label = row->blocks > 1 ? "first block" : "referrer", .by = witness, .site = NO_SITE};
+    if (indirect)
+        rows[count++] = (struct stack_row){.label = "and", .by = indirect, .site = NO_SITE};
+    if (made.site != NO_SITE)
+        symbolize_site(r, made.site);
+    label = made.site == NO_SITE || is_mapped ? xalloc(strdup(made.label)) : row_label(r, &made);
+    rows[count++] = (struct stack_row){.label = label,
+                                       .by = made.site == NO_SITE ? "stack not recorded" : NULL,
+                                       .callee = made.site == NO_SITE ? NULL : row_callee(r, &made),
+                                       .site = made.site};
+    rows_print(r, rows, count, &page);
+    free(label);
     free(witness);
-    free(indirect_text);
+    free(indirect);
 }
 
 /* ---- a line for each kind -------------------------------------------------------------------- */
@@ -216,7 +300,7 @@ static void summary_print(const struct report *r, const struct page *page)
                               : leak_rows_count(r, kind, page->how->match);
         if (kind == LEAK_MAPPED && !r->wants_mapped)
             continue;
-        fprintf(page->out, "  %-20s  %s in %s at %s\n", kind_text(kind)->summary,
+        fprintf(page->out, "  %-16s  %s in %s, %s\n", kind_text(kind)->summary,
                 size_text(sum.bytes).text,
                 things_text(kind == LEAK_MAPPED ? CLASS_MAPPED : CLASS_LOST, sum.blocks).text,
                 count_text(places, "place", "places").text);
@@ -230,45 +314,35 @@ static uint32_t wanted(const struct part *part)
     return part->count + HEAD_LINES;
 }
 
-/*
- * The lines for the first of `parts` parts: `left` minus the lines that the later parts need, up to
- * an equal share each.
- */
+/* The lines that the first of `parts` parts may take: later parts get up to an equal share each. */
 static uint32_t lines_for(const struct part *part, uint32_t parts, uint32_t left)
 {
-    uint32_t share = left / parts, least = HEAD_LINES + 1;
+    uint32_t share = left / parts;
 
-    for (uint32_t i = 1; i < parts; i++)
-        left -= wanted(&part[i]) < share ? wanted(&part[i]) : share;
-    /* the headings and one line, which can count the other leaks */
-    left = left > least ? left : least;
-    return wanted(part) < left ? wanted(part) : left;
+    for (uint32_t i = 1; i < parts; i++) {
+        uint32_t later = wanted(&part[i]) < share ? wanted(&part[i]) : share;
+        left -= later < left ? later : left;
+    }
+    return left;
 }
 
-uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page)
+/* Returns the number of the next finding. */
+static uint32_t records_print(struct report *r, const struct part *part, uint32_t number,
+                              const struct page *page)
 {
-    struct part parts[KINDS];
-    uint32_t count, lines = 0;
+    uint32_t shown = shown_at_most(part, page);
 
-    if (page->how->leaks == PRINT_LEAKS_SUMMARY)
-        return leaks_are_known(r) ? KINDS + r->wants_mapped : 0;
-    count = parts_make(r, page, 0, parts);
-    for (uint32_t i = 0; i < count; i++)
-        lines += lines_for(&parts[i], count - i, most - lines);
-    parts_free(parts, count);
-    return lines;
-}
-
-static void records_print(struct report *r, const struct part *part, const struct page *page)
-{
     heading_print(part, page);
-    for (uint32_t i = 0; i < shown_at_most(part, page); i++)
-        record_print(r, &part->rows[i], *page);
-    if (shown_at_most(part, page) < part->count)
-        more_print(r, part->count - shown_at_most(part, page), page);
+    for (uint32_t i = 0; i < shown; i++) {
+        fputc('\n', page->out);
+        record_print(r, &part->rows[i], number++, *page);
+    }
+    if (shown < part->count)
+        more_print(r, part->count - shown, page);
+    return number;
 }
 
-void leaks_print(struct report *r, uint32_t most, const struct page *page)
+void leaks_print(struct report *r, uint32_t most, uint32_t number, const struct page *page)
 {
     bool is_table = page->how->leaks == PRINT_LEAKS_TABLE;
     struct part parts[KINDS];
@@ -280,12 +354,15 @@ void leaks_print(struct report *r, uint32_t most, const struct page *page)
         return;
     }
     count = parts_make(r, page, most, parts);
-    for (uint32_t i = 0; i < count; i++, most -= lines) {
+    most -= count > 1 && most > count ? count - 1 : 0; /* the lines between them */
+    for (uint32_t i = 0; i < count; i++) {
         lines = lines_for(&parts[i], count - i, most);
+        if (i > 0)
+            fputc('\n', page->out);
         if (is_table)
-            table_print(r, &parts[i], lines, page);
+            most -= lines - table_print(r, &parts[i], lines, page);
         else
-            records_print(r, &parts[i], page);
+            number = records_print(r, &parts[i], number, page);
     }
     parts_free(parts, count);
 }
@@ -298,25 +375,25 @@ static void sum_put(uint64_t bytes, uint64_t blocks, uint64_t new_blocks, const 
         fprintf(out, " (%llu new)", (unsigned long long)new_blocks);
 }
 
-void leaks_sums_put(const struct report *r, const struct page *page)
+void leaks_sums_put(const struct report *r, FILE *out)
 {
     struct leak_sum direct = leak_sum(r, LEAK_DEFINITE), indirect = leak_sum(r, LEAK_INDIRECT);
     struct leak_sum possible = leak_sum(r, LEAK_POSSIBLE);
     uint64_t blocks = direct.blocks + indirect.blocks;
 
     if (blocks == 0 && possible.blocks == 0) {
-        fputs("no leaks", page->out);
+        fputs("no leaks", out);
         return;
     }
-    fputs("leaked ", page->out);
+    fputs(blocks > 0 ? "leaked " : "", out);
     if (blocks > 0)
         sum_put(direct.bytes + indirect.bytes, blocks, direct.new_blocks + indirect.new_blocks, r,
-                page->out);
+                out);
     if (blocks > 0 && possible.blocks > 0)
-        fputs(", ", page->out);
+        fputs(", ", out);
     if (possible.blocks > 0) {
-        fputs("possibly ", page->out);
-        sum_put(possible.bytes, possible.blocks, possible.new_blocks, r, page->out);
+        fputs(blocks > 0 ? "possibly " : "possibly leaked ", out);
+        sum_put(possible.bytes, possible.blocks, possible.new_blocks, r, out);
     }
 }
 
@@ -348,17 +425,21 @@ static uint64_t killed_unchecked(const struct report *r)
     return count;
 }
 
-void leaks_verdict_put(const struct report *r, const struct page *page)
+char *leaks_verdict(const struct report *r, const struct print_options *how)
 {
     uint64_t killed = killed_unchecked(r);
+    bool known = leaks_are_known(r) && (!some_leaks_are_missing(r) || has_leaks(r));
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = xalloc(open_memstream(&text, &bytes));
 
-    if (page->how->leaks == PRINT_LEAKS_NOTHING)
-        return;
+    if (how->leaks == PRINT_LEAKS_NOTHING)
+        killed = known = 0;
     if (killed > 0)
-        fprintf(page->out, "leaks of %s not known; ",
-                count_text(killed, "killed process", "killed processes").text);
-    if (!leaks_are_known(r) || (some_leaks_are_missing(r) && !has_leaks(r)))
-        return;
-    leaks_sums_put(r, page);
-    fputs("; ", page->out);
+        fprintf(out, "leaks of %s not known%s",
+                count_text(killed, "killed process", "killed processes").text, known ? "; " : "");
+    if (known)
+        leaks_sums_put(r, out);
+    fclose(out);
+    return xalloc(text);
 }

@@ -11,6 +11,8 @@
 #include "text.h"
 #include "unchecked.h"
 
+#define NOTE_INDENT 6u
+
 static void note_add(struct notes *notes, bool against, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -159,13 +161,13 @@ static void note_unchecked(const struct report *r, struct notes *notes)
         else if (!image_is_checked(image))
             process_set_add(&other, image);
     if (refused.count > 0)
-        note_add(notes, true, "%s: not in control: what was recorded of it is damaged",
+        note_add(notes, true, "%s: not checked: what was recorded of it is damaged",
                  process_set_text(&refused, notes->deterministic).text);
     if (own.count > 0)
-        note_add(notes, true, "%s: not in control: brought a malloc of its own",
+        note_add(notes, true, "%s: not checked: brought a malloc of its own",
                  process_set_text(&own, notes->deterministic).text);
     if (other.count > 0)
-        note_add(notes, true, "%s: not in control: its malloc was not seen to be ours",
+        note_add(notes, true, "%s: not checked: its malloc was not seen to be ours",
                  process_set_text(&other, notes->deterministic).text);
 }
 
@@ -261,7 +263,7 @@ static void note_unchecked_programs(const struct report *r, uint64_t count, stru
                  p->by_interpreter ? "interpreter: " : "", unchecked_reason_text(p->reason), times);
     }
     if (count > all.named)
-        note_add(notes, true, "%s started without us: not checked",
+        note_add(notes, true, "%s started without rtcheck: not checked",
                  count_text(count - all.named, "program was", "programs were").text);
 }
 
@@ -276,7 +278,8 @@ static void note_children(const struct report *r, const struct image *main, stru
             process_set_add(&lost, image);
     }
     if (lost.count > 0)
-        note_add(notes, true, "%s: went on by exec as a program that did not report: not checked",
+        note_add(notes, true,
+                 "%s: replaced by exec with a program that did not report: not checked",
                  process_set_text(&lost, notes->deterministic).text);
     note_unchecked_programs(r, unchecked, notes);
 }
@@ -296,7 +299,7 @@ static void note_ends(const struct report *r, const struct image *main, struct n
             process_set_add(&running, image);
     }
     if (killed.count > 0)
-        note_add(notes, false, "%s: killed, or ended unseen; counted as it was then",
+        note_add(notes, false, "%s: killed, or its end was not seen; counted as it was then",
                  process_set_text(&killed, notes->deterministic).text);
     if (running.count > 0)
         note_add(notes, false, "%s: still running; counted as it is now",
@@ -493,7 +496,7 @@ static void note_leaks(const struct report *r, struct notes *notes)
     note_not_stopped(r, notes);
     note_post_mortem(r, notes);
     if (blocks > 0)
-        note_add(notes, false, "it is not known where %s in leaked %s came from",
+        note_add(notes, false, "leaked %s in %s: the stacks of their allocations were not recorded",
                  size_text(bytes).text, block_text(blocks).text);
     if (r->leaks_unread > 0)
         note_add(
@@ -573,17 +576,17 @@ bool notes_against(const struct notes *notes)
     return false;
 }
 
-void notes_print(const struct notes *notes, uint32_t shown, FILE *out)
+void notes_print(const struct notes *notes, uint32_t shown, const struct page *page)
 {
     if (notes->count > shown)
         shown--; /* the last line counts the others */
     for (uint32_t i = 0; i < notes->count && i < shown; i++) {
-        fputs("  note: ", out);
-        text_put(out, notes->at[i].text);
-        fputc('\n', out);
+        fputs("note: ", page->out);
+        words_put(page, NOTE_INDENT, NOTE_INDENT, 0, notes->at[i].text);
+        fputc('\n', page->out);
     }
     if (notes->count > shown)
-        fprintf(out, "  note: %u more with --all\n", notes->count - shown);
+        fprintf(page->out, "note: %u more with --all\n", notes->count - shown);
 }
 
 void notes_free(struct notes *notes)

@@ -124,11 +124,15 @@ static void processes_put(const struct report *r, const struct image_numbers *im
     fputc('\n', page->out);
 }
 
-static void stack_put(struct report *r, const char *label, uint32_t site, const struct page *page)
+static void stack_put(struct report *r, const struct error_row *row, const struct page *page)
 {
-    symbolize_site(r, site);
+    char *label;
+
+    symbolize_site(r, row->site);
+    label = row_label(r, row);
     fprintf(page->out, "  %s\n", label);
-    stack_print(r, "", site, page);
+    stack_print(r, "", row->site, page);
+    free(label);
 }
 
 static void error_show(struct report *r, const struct error *e, struct page *page)
@@ -144,13 +148,13 @@ static void error_show(struct report *r, const struct error *e, struct page *pag
     region_put(e, page);
     block_put(r, e, page);
     found_put(e, page);
-    thread_put(r, e->kind == ERROR_WUA ? "found by" : "called by", e, &e->thread, page);
+    thread_put(r, e->kind == ERROR_WUA ? "detected by" : "called by", e, &e->thread, page);
     label_put("times", page);
     fprintf(page->out, "%llu\n", (unsigned long long)e->count);
     time_put(e, page);
     processes_put(r, &e->images, page);
     for (uint32_t i = 0; i < rows.count; i++)
-        stack_put(r, rows.at[i].label, rows.at[i].site, page);
+        stack_put(r, &rows.at[i], page);
 }
 
 static void text_line_put(const char *label, char *text, const struct page *page)
@@ -197,10 +201,10 @@ static void leak_show(struct report *r, const struct leak *leak, struct page *pa
     fprintf(page->out, "%llu bytes\n", (unsigned long long)leak->block_bytes);
     leak_thread_put(r, leak, page);
     if (leak->class != CLASS_MAPPED)
-        text_line_put("witness", witness_sentence(r, leak, page->how->deterministic), page);
+        text_line_put("referrer", witness_sentence(r, leak, page->how->deterministic), page);
     processes_put(r, &leak->images, page);
     if (leak->site != NO_SITE)
-        stack_put(r, made_label(leak), leak->site, page);
+        stack_put(r, &(struct error_row){.label = made_label(leak), .site = leak->site}, page);
 }
 
 /* Ids depend on the order within a kind, so all leaks of a kind are named. */
@@ -228,7 +232,7 @@ static void reachable_put(struct report *r, uint32_t site, const struct page *pa
 {
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (r->leaks[i].class == CLASS_REACHABLE && r->leaks[i].site == site)
-            text_line_put("witness", witness_sentence(r, &r->leaks[i], page->how->deterministic),
+            text_line_put("referrer", witness_sentence(r, &r->leaks[i], page->how->deterministic),
                           page);
 }
 
@@ -245,7 +249,7 @@ static void record_show(struct report *r, const struct record *record, struct pa
     free(sentence);
     reachable_put(r, record->site, page);
     processes_put(r, &record->images, page);
-    stack_put(r, "allocated", record->site, page);
+    stack_put(r, &(struct error_row){.label = "allocated", .site = record->site}, page);
 }
 
 static bool record_find(struct report *r, const char *id, struct page *page)
@@ -265,7 +269,10 @@ static bool record_find(struct report *r, const char *id, struct page *page)
 
 bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how)
 {
-    struct page page = {.out = out, .how = how, .program = "", .frames = UINT32_MAX, .whole = true};
+    struct page page = page_of(out, how, "");
+
+    page.frames = UINT32_MAX;
+    page.whole = true;
 
     if (strncmp(id, "biu-", 4) == 0 && strncmp(id, "biu-map-", 8) != 0)
         return record_find(r, id, &page);

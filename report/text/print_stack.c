@@ -1,289 +1,307 @@
 /*
- * print_stack.c - sites and stacks as text: one function per line, or all on one line.
+ * print_stack.c - stacks as text: labelled rows with a column of functions and a column of places,
+ * or all on one line.
  *
- * A frame may stand for several inlined functions; each has its own line, innermost first. Headers
- * of the compiler and the system are not where the error is: the relevant line is further out.
+ *   second free()  cJSON_Delete          cJSON.c:153
+ *                  parse_object          cJSON.c:1384
+ *                  ... 3 frames ...
+ *                  main                  t.c:4
+ *   malloc()       parse_string          cJSON.c:466
+ *                  (callers as above)
+ *
+ * The columns of all rows of a finding are aligned. A function that is too long for its column has
+ * its place after it, or on the next line; arguments of templates are left out if that helps.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
 
-#define RUN_LEAST \
-    3u /* shortest run that is collapsed: frames of one library, or functions of headers */
+#define GAP 2u
 
-static const struct module *module_of(const struct report *r, const struct frame *frame)
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static uint32_t at_most(uint32_t a, uint32_t b)
 {
-    return frame->module == NO_MODULE ? NULL : &r->modules[frame->module];
+    return a < b ? a : b;
 }
 
-/* The functions of a frame, with their module. */
-struct lines {
-    const struct frame *frame;
-    const struct module *module;
-    bool is_signal;
-    uint32_t count;
-    struct source_line at[FRAME_LINES_MAX];
+/* The columns of the rows of one finding. */
+struct columns {
+    uint32_t function; /* where functions begin */
+    uint32_t place;    /* where places begin */
 };
 
-/*
- * Is it the signal trampoline, to which a handler returns? The next frame was interrupted by the
- * signal.
- */
-static bool is_signal(const struct report *r, const struct site *site, uint32_t at)
+/* The columns of a place and its mark. */
+static uint32_t place_columns(const struct stack_line *line)
 {
-    return at + 1 < site->count && r->frames[site->frames[at + 1]].exact;
+    uint32_t place = line->place ? columns_of(line->place) : 0;
+    uint32_t mark = line->mark ? columns_of(line->mark) : 0;
+
+    return place + (place && mark ? GAP : 0) + mark;
 }
 
-static struct lines lines_of(const struct report *r, const struct site *site, uint32_t at)
+/* The columns of a function beside its place, without arguments of templates if need be. */
+static uint32_t name_columns(const struct stack_line *line, uint32_t room, uint32_t place,
+                             const struct page *page)
 {
-    const struct frame *frame = &r->frames[site->frames[at]];
-    struct lines l = {
-        .frame = frame, .module = module_of(r, frame), .is_signal = is_signal(r, site, at)};
+    uint32_t left = room - at_most(room, place + GAP);
+    char *name = page->whole ? xalloc(strdup(line->name)) : name_shortened(line->name, left);
+    uint32_t columns = columns_of(name);
 
-    l.count = frame_lines(frame, l.at, FRAME_LINES_MAX);
-    return l;
+    free(name);
+    return columns;
 }
 
-static void nowhere_put(const struct frame *frame, const struct page *page)
+static void columns_add(struct columns *c, const struct stack_lines *l, const struct page *page)
 {
-    if (page->how->deterministic)
-        fputs("an address in no known module", page->out);
-    else
-        fprintf(page->out, "0x%llx in no known module", (unsigned long long)frame->offset);
-}
+    uint32_t room = page->columns > c->function ? page->columns - c->function : 0;
 
-/*
- * "main  demo.c:17", "strdup+0x1a  libc.so.6", "swap  e.h:3  (inlined)", "libc.so.6+0x3c  (signal)"
- */
-static void function_put(const struct lines *l, uint32_t i, const struct page *page)
-{
-    const struct source_line *line = &l->at[i];
-    bool inlined = i + 1 < l->count;
-    FILE *out = page->out;
-
-    text_put(out, line->function ? line->function : base_name(l->module->path));
-    if (!line->function)
-        fprintf(out, "+0x%llx", (unsigned long long)l->frame->offset);
-    else if (!line->file && !inlined)
-        fprintf(out, "+0x%llx", (unsigned long long)l->frame->in_function);
-    if (line->file) {
-        fputs("  ", out);
-        text_put(out, base_name(line->file));
-        fprintf(out, ":%d", line->line);
+    for (uint32_t i = 0; i < l->count; i++) {
+        uint32_t place = place_columns(&l->at[i]);
+        uint32_t name = l->at[i].is_text ? 0 : name_columns(&l->at[i], room, place, page);
+        if (place > 0 && name + GAP + place <= room && c->function + name + GAP > c->place)
+            c->place = c->function + name + GAP;
     }
-    if (line->function && strcmp(l->module->path, page->program) != 0) {
-        fputs("  ", out);
-        text_put(out, base_name(l->module->path));
-    }
-    fputs(inlined ? "  (inlined)" : l->is_signal ? "  (signal)" : "", out);
 }
 
-/* Print without omissions: "release+0x1a  src/e.c:5  /opt/prog+0x1189". */
-static void whole_put(const struct lines *l, uint32_t i, const struct page *page)
+static void place_put(const struct stack_line *line, const struct page *page)
 {
-    const struct source_line *line = &l->at[i];
-    bool inlined = i + 1 < l->count;
-    FILE *out = page->out;
+    bool links = page->how->links && line->file && line->file[0] == '/';
 
-    if (line->function) {
-        text_put(out, line->function);
-        if (!inlined)
-            fprintf(out, "+0x%llx", (unsigned long long)l->frame->in_function);
-        fputs("  ", out);
-    }
-    if (line->file) {
-        text_put(out, line->file);
-        fprintf(out, ":%d  ", line->line);
-    }
-    if (inlined) {
-        fputs("(inlined)", out);
-        return;
-    }
-    text_put(out, l->module->path);
-    fprintf(out, "+0x%llx%s", (unsigned long long)l->frame->offset,
-            l->is_signal ? "  (signal)" : "");
+    if (links)
+        link_begin(page->out, line->file, line->number);
+    set_colour(page, COLOUR_PLACE);
+    fputs(line->place, page->out);
+    set_colour(page, COLOUR_NONE);
+    if (links)
+        link_end(page->out);
+    if (line->mark)
+        fprintf(page->out, "%s%s", *line->place ? "  " : "", line->mark);
 }
 
-static void line_put(const struct lines *l, uint32_t i, const struct page *page)
+/* Print the function in at most `room` columns, if arguments of templates can be left out. */
+static uint32_t name_put(const struct stack_line *line, uint32_t room, const struct page *page)
 {
-    if (!l->module)
-        nowhere_put(l->frame, page);
-    else if (page->whole)
-        whole_put(l, i, page);
-    else
-        function_put(l, i, page);
+    char *name = page->whole ? xalloc(strdup(line->name)) : name_shortened(line->name, room);
+    uint32_t columns = columns_of(name);
+
+    if (line->is_program)
+        set_colour(page, COLOUR_HEADING);
+    fputs(name, page->out);
+    if (line->is_program)
+        set_colour(page, COLOUR_NONE);
+    free(name);
+    return columns;
 }
 
-/* ---- functions of headers -------------------------------------------------------------------- */
-
-/* The number of consecutive header functions, starting at line `i` of the frame at `at`. */
-static uint32_t headers_at(const struct report *r, const struct site *site, uint32_t at, uint32_t i,
-                           uint32_t end)
+static void line_put(const struct stack_line *line, const struct columns *c,
+                     const struct page *page)
 {
-    uint32_t n = 0;
+    uint32_t width = page->columns, place = place_columns(line), at;
 
-    for (; at < end; at++, i = 0) {
-        struct lines l = lines_of(r, site, at);
-        for (; i < l.count; i++, n++)
-            if (!line_is_of_header(&l.at[i]))
-                return n;
+    if (line->is_text) {
+        fputs(line->name, page->out);
+    } else if (place == 0) {
+        name_put(line, width - at_most(width, c->function), page);
+    } else {
+        at = c->function + name_put(line, width - at_most(width, c->function + GAP + place), page);
+        if (at + GAP <= c->place && c->place + place <= width) {
+            spaces_put(page->out, c->place - at);
+        } else if (at + GAP + place <= width || page->whole) {
+            spaces_put(page->out, GAP);
+        } else {
+            fputc('\n', page->out);
+            spaces_put(page->out, c->function + 2 * GAP);
+        }
+        place_put(line, page);
     }
-    return n;
+    fputc('\n', page->out);
 }
 
-static uint32_t line_count(const struct report *r, const struct site *site, uint32_t end)
-{
-    uint32_t n = 0;
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-    for (uint32_t at = 0; at < end; at++)
-        n += lines_of(r, site, at).count;
-    return n;
+static void label_put(const char *label, const struct columns *c, const struct page *page)
+{
+    uint32_t used = STACK_INDENT + columns_of(label);
+
+    spaces_put(page->out, STACK_INDENT);
+    if (*label)
+        set_colour(page, COLOUR_FAINT);
+    text_put(page->out, label);
+    if (*label)
+        set_colour(page, COLOUR_NONE);
+    spaces_put(page->out, used < c->function ? c->function - used : 1);
+}
+
+static void row_put(const struct stack_row *row, const struct columns *c, const struct page *page)
+{
+    const char *label = row->label;
+
+    if (row->by) {
+        label_put(label, c, page);
+        words_put(page, c->function, c->function, 0, row->by);
+        fputc('\n', page->out);
+        label = "";
+    }
+    for (uint32_t i = 0; i < row->lines.count; i++, label = "") {
+        label_put(label, c, page);
+        line_put(&row->lines.at[i], c, page);
+        if (i == row->source_line)
+            source_print(&row->lines.at[i], i == 0 ? row->callee : NULL, page);
+    }
+}
+
+/* The line whose source is printed: the first one that has a source outside headers. */
+static uint32_t source_line_of(const struct stack_lines *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->at[i].file && !l->at[i].is_header)
+            return i;
+    return UINT32_MAX;
+}
+
+void rows_print(struct report *r, struct stack_row *rows, uint32_t count, const struct page *page)
+{
+    struct columns c = {STACK_INDENT, 0};
+    const struct site *before = NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t columns = STACK_INDENT + columns_of(rows[i].label) + GAP;
+        c.function = columns > c.function ? columns : c.function;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct site *site = rows[i].site == NO_SITE ? NULL : &r->sites[rows[i].site];
+        if (!site)
+            continue;
+        rows[i].lines = stack_lines_make(r, rows[i].site, 0, page);
+        rows[i].source_line = before ? UINT32_MAX : source_line_of(&rows[i].lines);
+        if (before && !page->whole)
+            stack_lines_share(&rows[i].lines, site, before);
+        stack_lines_cut(&rows[i].lines, page->frames);
+        columns_add(&c, &rows[i].lines, page);
+        before = site;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        row_put(&rows[i], &c, page);
+        stack_lines_free(&rows[i].lines);
+    }
+}
+
+void stack_print(struct report *r, const char *label, uint32_t site, const struct page *page)
+{
+    struct stack_row row = {.label = label, .site = site};
+
+    rows_print(r, &row, 1, page);
+}
+
+static char *by_thread(const struct report *r, uint32_t image, const struct thread *thread)
+{
+    char *name = format_thread_of(r, image, thread), *text;
+
+    if (asprintf(&text, "by %s", name) < 0)
+        text = xalloc(NULL);
+    free(name);
+    return text;
+}
+
+void error_rows_print(struct report *r, uint32_t image, const struct error_rows *rows,
+                      const char *found, const struct page *page)
+{
+    struct stack_row all[countof(rows->at) + 1] = {
+        {.label = "bytes found", .by = found, .site = NO_SITE}};
+    char *labels[countof(rows->at)], *by[countof(rows->at)];
+    uint32_t count = found != NULL;
+
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct error_row *row = &rows->at[i];
+        symbolize_site(r, row->site);
+        labels[i] = row_label(r, row);
+        by[i] = row->thread ? by_thread(r, image, row->thread) : NULL;
+        all[count++] = (struct stack_row){
+            .label = labels[i], .by = by[i], .callee = row_callee(r, row), .site = row->site};
+    }
+    rows_print(r, all, count, page);
+    for (uint32_t i = 0; i < rows->count; i++) {
+        free(labels[i]);
+        free(by[i]);
+    }
 }
 
 /* ---- all in one line ------------------------------------------------------------------------- */
 
-/* Start at the first function that is not from a header, if there is one. */
-void site_put(const struct report *r, uint32_t index, uint32_t most, const struct page *page)
+static char *piece_text(const struct stack_line *line, uint32_t room)
 {
-    chain_put(r, index, most, "  <- ", page);
+    char *bare = name_without_parameters(line->name), *name = name_shortened(bare, room), *text;
+    bool has_place = line->place && *line->place;
+
+    free(bare);
+    if (line->is_text)
+        return free(name), xalloc(strdup("..."));
+
+    if (asprintf(&text, "%s%s%s", name, has_place ? " " : "", has_place ? line->place : "") < 0)
+        text = xalloc(NULL);
+    free(name);
+    return text;
 }
 
-void chain_put(const struct report *r, uint32_t index, uint32_t most, const char *joint,
-               const struct page *page)
+/* End a line that is filled up to column `at`, with an id at its right end. */
+static void chain_end(const char *id, uint32_t at, const struct page *page)
 {
-    const struct site *site = &r->sites[index];
-    uint32_t count = user_frames(r, site), shown = 0, skip = headers_at(r, site, 0, 0, count);
+    if (id)
+        id_put(id, at, page);
+    fputc('\n', page->out);
+}
 
-    if (site->count == 0)
-        fputs("place not recorded", page->out);
-    if (skip == line_count(r, site, count))
-        skip = 0;
-    for (uint32_t i = 0; i < count && shown < most; i++) {
-        struct lines l = lines_of(r, site, i);
-        for (uint32_t k = 0; k < l.count && shown < most; k++) {
-            if (skip > 0) {
-                skip--;
-                continue;
-            }
-            fputs(shown++ ? joint : "", page->out);
-            line_put(&l, k, page);
+void site_put(const struct report *r, uint32_t site, uint32_t most, const struct page *page)
+{
+    struct stack_lines l = stack_lines_make(r, site, 0, page);
+
+    stack_lines_skip_wrappers(&l);
+    stack_lines_cut(&l, most);
+    for (uint32_t i = 0; i < l.count; i++) {
+        char *text = piece_text(&l.at[i], UINT32_MAX);
+        fprintf(page->out, "%s%s", i ? " < " : "", text);
+        free(text);
+    }
+    stack_lines_free(&l);
+}
+
+static struct stack_lines chain_lines(const struct report *r, const struct chain *chain,
+                                      const struct page *page)
+{
+    struct stack_lines l = stack_lines_make(r, chain->site, chain->frames, page);
+
+    stack_lines_skip_wrappers(&l);
+    stack_lines_cut(&l, chain->most);
+    return l;
+}
+
+void chain_print(const struct report *r, const struct chain *chain, const struct page *page)
+{
+    struct stack_lines l = chain_lines(r, chain, page);
+    const char *id = chain->id;
+    uint32_t at = chain->indent, reserved = id ? columns_of(id) + GAP : 0;
+    uint32_t room = page->columns - at_most(page->columns, at + reserved + 2 * GAP);
+
+    for (uint32_t i = 0; i < l.count; i++) {
+        uint32_t place = l.at[i].place ? columns_of(l.at[i].place) : 0;
+        char *text = piece_text(&l.at[i], room - at_most(room, place));
+        uint32_t columns = columns_of(text);
+        if (i > 0 && at + 3 + columns + reserved > page->columns) {
+            chain_end(id, at, page);
+            id = NULL;
+            reserved = 0;
+            at = chain->indent;
+            spaces_put(page->out, at);
         }
+        at += columns + (uint32_t)fprintf(page->out, "%s",
+                                          i == 0                ? ""
+                                          : at == chain->indent ? "< "
+                                                                : " < ");
+        fputs(text, page->out);
+        free(text);
     }
-}
-
-/* ---- line by line ---------------------------------------------------------------------------- */
-
-/*
- * The number of consecutive frames, starting at `at`, of one library without line information. 0:
- * too few.
- */
-static uint32_t run_length(const struct report *r, const struct site *site, uint32_t at,
-                           uint32_t end, const struct page *page)
-{
-    uint32_t module = r->frames[site->frames[at]].module, n = 0;
-
-    if (page->whole || module == NO_MODULE || strcmp(r->modules[module].path, page->program) == 0)
-        return 0;
-    while (at + n < end && r->frames[site->frames[at + n]].module == module &&
-           !r->frames[site->frames[at + n]].file && !is_signal(r, site, at + n))
-        n++;
-    return n >= RUN_LEAST ? n : 0;
-}
-
-/* State of a stack that is being printed. */
-struct stack {
-    const struct report *r;
-    const struct site *site;
-    const struct page *page;
-    const char *label; /* printed before the first line */
-    uint32_t end;      /* of the frames to show */
-    uint32_t lines;
-    uint32_t skip; /* functions already covered by a collapsed line */
-};
-
-static void begin_line(struct stack *s)
-{
-    fprintf(s->page->out, "%*s%-*s", STACK_INDENT, "", STACK_LABEL, s->lines++ ? "" : s->label);
-}
-
-static void number_put(const struct stack *s)
-{
-    if (s->page->numbered)
-        fprintf(s->page->out, "[%u]%s ", s->lines, s->lines < 10 ? " " : "");
-}
-
-/*
- * Print the function at line `i` of a frame. If at least RUN_LEAST header functions follow each
- * other, only the outermost is printed: it is the one that the program called.
- */
-static void function_print(struct stack *s, uint32_t at, const struct lines *l, uint32_t i)
-{
-    uint32_t run;
-
-    if (s->skip > 0) {
-        s->skip--;
-        return;
-    }
-    begin_line(s);
-    number_put(s);
-    run = s->page->whole ? 0 : headers_at(s->r, s->site, at, i, s->end);
-    if (run >= RUN_LEAST) {
-        fprintf(s->page->out, "... %u functions in headers", run - 1);
-        s->skip = run - 2;
-    } else {
-        line_put(l, i, s->page);
-    }
-    fputc('\n', s->page->out);
-}
-
-/* How often the frame at `at` repeats in a row: recursion. */
-static uint32_t same_length(const struct stack *s, uint32_t at)
-{
-    uint32_t n = 1;
-
-    while (at + n < s->end && s->site->frames[at + n] == s->site->frames[at])
-        n++;
-    return n >= RUN_LEAST && !s->page->whole ? n : 1;
-}
-
-/* Print the frame at `at`, or a run of frames. Returns their number. */
-static uint32_t frame_print(struct stack *s, uint32_t at)
-{
-    uint32_t run = run_length(s->r, s->site, at, s->end, s->page);
-    uint32_t same = same_length(s, at);
-    struct lines l = lines_of(s->r, s->site, at);
-
-    if (run > 0) {
-        begin_line(s);
-        fprintf(s->page->out, "... %u frames in ", run);
-        text_put(s->page->out, base_name(l.module->path));
-        fputc('\n', s->page->out);
-        return run;
-    }
-    for (uint32_t i = 0; i < l.count && (i == 0 || s->lines < s->page->frames); i++)
-        function_print(s, at, &l, i);
-    if (s->skip > 0) /* the next frames are covered by a collapsed line */
-        return 1;
-    if (same > 1 && s->lines < s->page->frames) {
-        begin_line(s);
-        fprintf(s->page->out, "... %u times the same\n", same - 1);
-    }
-    return same;
-}
-
-void stack_print(const struct report *r, const char *label, uint32_t index, const struct page *page)
-{
-    const struct site *site = &r->sites[index];
-    struct stack s = {r, site, page, label, page->whole ? site->count : user_frames(r, site), 0, 0};
-    uint32_t at = 0;
-
-    while (at < s.end && s.lines < page->frames)
-        at += frame_print(&s, at);
-    if (at < s.end) {
-        begin_line(&s);
-        fprintf(page->out, "... %u more\n", s.end - at);
-    } else if (site->end != STACK_WHOLE && (site->end != STACK_CUT || page->whole)) {
-        begin_line(&s);
-        fprintf(page->out, "(ends here: %s)\n", stack_end_text(site->end));
-    }
+    stack_lines_free(&l);
+    chain_end(id, at, page);
 }

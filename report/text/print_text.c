@@ -1,10 +1,11 @@
 /*
  * print_text.c - layout of the text report.
  *
- * The first line has the number of problems, the last line whether the run was checked completely.
- * Between them are the errors, the blocks in use, the costs, and one note for each limit on the
- * meaning of the numbers. The default report has about LINES lines; errors get the lines that the
- * other parts leave.
+ * If there are problems, the first line has their number, the program and the kinds. Then come the
+ * errors, the leaks, one line each for the blocks in use and the costs, and a note for each limit on
+ * the meaning of the numbers. The last line is the verdict: problems, leaks, how the program ended.
+ * On a terminal the report has about LINES lines; errors get the lines that the other parts leave.
+ * In a log it is complete.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -14,12 +15,11 @@
 #include "text.h"
 
 #define LINES 40u
-#define LINES_OF_USE 4u /* in a short report; a requested table comes on top */
+#define LINES_OF_DETAILS 2u /* commands for more, and the run file */
 #define LINES_OF_LEAKS 14u
-#define LINES_OF_RULES 4u /* for suppressions; rules that need attention may take more */
-#define LINES_LEAST 12u   /* for errors, at least */
+#define LINES_LEAST 12u /* for errors, at least */
 #define TOP_NOTES 3u
-#define ARGV_COLUMNS 60u
+#define ARGV_COLUMNS 40u
 
 /* ---- the first line -------------------------------------------------------------------------- */
 
@@ -70,21 +70,25 @@ static void kinds_count(const struct report *r, uint64_t kinds[ERROR_KIND_COUNT]
     }
 }
 
+/* " (108 B)": of the leaks and what is lost through them. */
 static const char *leaks_put(const struct report *r, uint32_t kinds, uint32_t match,
                              const char *before, FILE *out)
 {
     for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_MAPPED; kind *= 2) {
-        uint64_t count = leak_rows_count(r, kind & kinds, match);
+        uint64_t count = leak_rows_count(r, kind & kinds, match), bytes = leak_sum(r, kind).bytes;
         if (count == 0)
             continue;
-        fprintf(out, "%s%s", before,
-                count_text(count, kind_text(kind)->one, kind_text(kind)->many).text);
+        if (kind == LEAK_DEFINITE && !(kinds & LEAK_INDIRECT))
+            bytes += leak_sum(r, LEAK_INDIRECT).bytes;
+        fprintf(out, "%s%s (%s)", before,
+                count_text(count, kind_text(kind)->one, kind_text(kind)->many).text,
+                size_text(bytes).text);
         before = ", ";
     }
     return before;
 }
 
-static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before, FILE *out)
+static const char *kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before, FILE *out)
 {
     static const char *const names[ERROR_KIND_COUNT][2] = {
 #define ERROR(id, value, class, code, title, titles, ...) [ERROR_##id] = {title, titles},
@@ -97,20 +101,15 @@ static void kinds_put(const uint64_t kinds[ERROR_KIND_COUNT], const char *before
         fprintf(out, "%s%s", before, count_text(kinds[i], names[i][0], names[i][1]).text);
         before = ", ";
     }
+    return before;
 }
 
-/* The sentence for a run without problems, depending on what was checked. */
-static const char *found_nothing(const struct report *r)
+static bool was_checked(const struct report *r)
 {
-    bool checked = false, looked = false;
-
-    for (const struct image *image = r->images; image; image = image->hh.next) {
-        checked |= image_is_checked(image);
-        looked |= image_is_checked(image) && image->checks & CHECK_MADE;
-    }
-    return looked    ? "no problems"
-           : checked ? "problems were not looked for"
-                     : "nothing was checked";
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (image_is_checked(image) && image->checks & CHECK_MADE)
+            return true;
+    return false;
 }
 
 /* Leaks that are no problems, or not shown, do not make a report incomplete. */
@@ -128,52 +127,69 @@ static bool lacks_findings(const struct report *r, const struct print_options *h
     return is_in_control(r, image_main(r)) && report_is_incomplete(r, leaks_count(how));
 }
 
-static void headline_print(const struct report *r, uint64_t problems, const struct page *page)
-{
-    uint64_t kinds[ERROR_KIND_COUNT] = {0}, warnings = 0;
-    struct totals t = totals_of(r);
-
-    kinds_count(r, kinds);
-    set_colour(page, problems ? COLOUR_ERROR : COLOUR_GOOD);
-    fprintf(page->out, "rtcheck: %s%s",
-            !lacks_findings(r, page->how) ? ""
-            : problems                    ? "at least "
-                                          : "incomplete: ",
-            problems ? count_text(problems, "problem", "problems").text : found_nothing(r));
-    if (problems)
-        kinds_put(kinds, leaks_put(r, page->how->problem_kinds, page->how->match, ": ", page->out),
-                  page->out);
-    set_colour(page, COLOUR_NONE);
-    for (uint32_t kind = 0; kind < ERROR_KIND_COUNT; kind++)
-        warnings += error_is_warning(kind) ? kinds[kind] : 0;
-    if (warnings)
-        fprintf(page->out, ", %s", count_text(warnings, "warning", "warnings").text);
-    fprintf(page->out, "%s %s, %s, %s\n", problems ? ";" : ",",
-            count_text(t.allocs, "alloc", "allocs").text, count_text(t.frees, "free", "frees").text,
-            count_text(t.processes, "process", "processes").text);
-}
-
-/* Print the command line that was run. Only printed if there are problems. */
-static void program_print(const struct image *main, const struct page *page)
+/* " in ./t -x (pid 19596)" */
+static void program_put(const struct image *main, bool deterministic, FILE *out)
 {
     const char *arg = NULL;
     size_t columns = 0;
 
-    fputs("  ", page->out);
+    fputs(" in ", out);
     if (!argv_next(main, NULL))
-        text_put(page->out, program_name(main));
+        text_put(out, program_name(main));
     while ((arg = argv_next(main, arg)) && columns < ARGV_COLUMNS) {
-        fputs(columns ? " " : "", page->out);
-        text_put(page->out, arg);
+        fputs(columns ? " " : "", out);
+        text_put(out, arg);
         columns += strlen(arg) + 1;
     }
-    fputs(arg ? " ..." : "", page->out);
-    if (!page->how->deterministic) {
-        fprintf(page->out, "   pid %u", main->pid);
-        if (main->end_ns >= main->start_ns && main->state == IMAGE_ENDING)
-            fprintf(page->out, "   ran %.2f s", (double)(main->end_ns - main->start_ns) / 1e9);
-    }
-    fputc('\n', page->out);
+    fputs(arg ? " ..." : "", out);
+    if (!deterministic)
+        fprintf(out, " (pid %u)", main->pid);
+}
+
+static uint64_t warnings_of(const uint64_t kinds[ERROR_KIND_COUNT])
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < ERROR_KIND_COUNT; i++)
+        count += error_is_warning(i) ? kinds[i] : 0;
+    return count;
+}
+
+/* Print the first line, which is there only if there are problems, or errors that are none. */
+static void headline_print(const struct report *r, const struct outcome *outcome,
+                           const struct page *page)
+{
+    uint64_t kinds[ERROR_KIND_COUNT] = {0}, processes = totals_of(r).processes;
+    char *head = NULL, *list = NULL;
+    size_t bytes;
+    FILE *out = xalloc(open_memstream(&head, &bytes));
+    uint32_t at;
+
+    kinds_count(r, kinds);
+    if (outcome->problems > 0)
+        fprintf(out, "rtcheck: %s%s", outcome->incomplete ? "at least " : "",
+                count_text(outcome->problems, "problem", "problems").text);
+    else
+        fprintf(out, "rtcheck: %s", count_text(warnings_of(kinds), "warning", "warnings").text);
+    program_put(outcome->main, page->how->deterministic, out);
+    fclose(out);
+    out = xalloc(open_memstream(&list, &bytes));
+    if (*leaks_put(r, page->how->problem_kinds, page->how->match, kinds_put(kinds, ": ", out),
+                   out) == ':')
+        fputs(outcome->problems ? ": only counted" : "", out);
+    if (warnings_of(kinds) > 0 && outcome->problems > 0)
+        fprintf(out, "; %s", count_text(warnings_of(kinds), "warning", "warnings").text);
+    if (processes > 1)
+        fprintf(out, "; %s", count_text(processes, "process", "processes").text);
+    fclose(out);
+    set_colour(page, outcome->problems ? COLOUR_ERROR : COLOUR_WARNING);
+    fputs(xalloc(head), page->out);
+    set_colour(page, COLOUR_NONE);
+    at = columns_of(head);
+    words_put(page, at, HEAD_INDENT, 0, xalloc(list));
+    fputs("\n\n", page->out);
+    free(head);
+    free(list);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -188,13 +204,13 @@ static void end_print(const struct report *r, const struct image *image, FILE *o
         fprintf(out, "killed by signal %d (SIG%s)%s", WTERMSIG(status), name ? name : "?",
                 WCOREDUMP(status) ? ", core dumped" : "");
     } else if (image_was_replaced(image)) {
-        fputs(image_was_lost(r, image) ? "went on by exec, unchecked" : "went on by exec", out);
+        fputs(image_was_lost(r, image) ? "replaced by exec, unchecked" : "replaced by exec", out);
     } else if (status != -1 && WIFEXITED(status)) {
         fprintf(out, "exit status %d", WEXITSTATUS(status));
     } else if (strcmp(end, "running") == 0) {
         fputs("still running", out);
     } else if (strcmp(end, "killed") == 0) {
-        fputs("killed, or ended unseen", out);
+        fputs("killed, or its end was not seen", out);
     } else {
         fprintf(out, "exit status %d", image->end_status & 0xff);
     }
@@ -227,6 +243,7 @@ static void processes_print(const struct report *r, const struct page *page)
     fputc('\n', page->out);
     for (const struct image *image = r->images; image; image = image->hh.next)
         process_print(r, image, page);
+    fputc('\n', page->out);
 }
 
 /* ---- the last line --------------------------------------------------------------------------- */
@@ -257,6 +274,34 @@ void outcome_free(struct outcome *outcome)
     free(outcome->incomplete);
 }
 
+static uint64_t warnings_shown(const struct report *r)
+{
+    uint64_t kinds[ERROR_KIND_COUNT] = {0};
+
+    kinds_count(r, kinds);
+    return warnings_of(kinds);
+}
+
+/* "no errors, no leaks; ", "3 problems; leaked 108 B in 4 blocks; ", "1 warning, no leaks; " */
+static void findings_put(const struct report *r, const struct outcome *outcome,
+                         const struct page *page)
+{
+    uint64_t warnings = warnings_shown(r);
+    char *leaks = leaks_verdict(r, page->how);
+
+    if (outcome->problems)
+        fprintf(page->out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
+    else if (!was_checked(r))
+        fputs("errors were not looked for; ", page->out);
+    else if (!outcome->incomplete && is_in_control(r, outcome->main))
+        fprintf(page->out, "%s%s",
+                warnings ? count_text(warnings, "warning", "warnings").text : "no errors",
+                strcmp(leaks, "no leaks") == 0 ? ", " : "; ");
+    set_colour(page, COLOUR_NONE);
+    fprintf(page->out, "%s%s", leaks, *leaks ? "; " : "");
+    free(leaks);
+}
+
 void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page)
 {
     const struct image *main = outcome->main;
@@ -265,23 +310,21 @@ void verdict_print(const struct report *r, const struct outcome *outcome, const 
     set_colour(page, outcome->problems || outcome->incomplete || !is_in_control(r, main)
                          ? COLOUR_ERROR
                          : COLOUR_GOOD);
+    fputs("rtcheck: ", out);
     if (is_in_control(r, main) && outcome->incomplete)
-        fprintf(out, "rtcheck: incomplete: %s; ", outcome->incomplete);
-    else if (is_in_control(r, main))
-        fputs("rtcheck: in control; ", out);
+        fprintf(out, "incomplete: %s; ", outcome->incomplete);
     else if (!main)
-        fputs("rtcheck: not in control: the runtime did not start in the program", out);
+        fputs("program was not checked: the runtime did not start in it", out);
     else if (!image_is_checked(main))
-        fprintf(out, "rtcheck: not in control: %s; ", why_unchecked(main));
-    else
-        fputs("rtcheck: not in control: ", out);
-    if (outcome->problems)
-        fprintf(out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
+        fprintf(out, "program was not checked: %s; ", why_unchecked(main));
+    else if (!is_in_control(r, main))
+        fputs("program was not checked: ", out);
+    if (main && image_is_checked(main))
+        findings_put(r, outcome, page);
     set_colour(page, COLOUR_NONE);
-    leaks_verdict_put(r, page);
     if (main)
         end_print(r, main, out);
-    if (page->how->pool) {
+    if (page->how->pool && !page->wraps) {
         fputs("; run file: ", out);
         text_put(out, page->how->pool);
     }
@@ -294,67 +337,143 @@ void outcome_print_separate(const struct report *r, const struct outcome *outcom
     if (!outcome->is_printed)
         return;
     suppressed_print_separate(r, page);
-    notes_print(&outcome->notes, UINT32_MAX, page->out);
+    notes_print(&outcome->notes, UINT32_MAX, page);
     verdict_print(r, outcome, page);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static uint32_t lines_for_leaks(const struct page *page)
+/* Are commands printed that show more? A log has the name of the run file in its last line. */
+static bool has_details(const struct page *page)
 {
-    bool whole = page->how->all || page->how->leaks == PRINT_LEAKS_RECORDS;
-
-    return whole ? UINT32_MAX : LINES_OF_LEAKS;
+    return page->wraps && page->how->pool;
 }
 
-/* `leaks` and `suppressed` are the lines that these parts take. */
-static uint32_t lines_for_errors(const struct page *page, const struct notes *notes, uint32_t leaks,
-                                 uint32_t suppressed)
+/* Commands for more, with the most important finding as their example. */
+static void details_print(const struct report *r, const struct page *page)
 {
-    uint32_t shown = notes->count < TOP_NOTES ? notes->count : TOP_NOTES;
-    uint32_t others = 2 + LINES_OF_USE + 3 + shown + 1 +
-                      (suppressed < LINES_OF_RULES ? suppressed : LINES_OF_RULES);
-    uint32_t left = LINES - others - (leaks < LINES_OF_LEAKS ? leaks : LINES_OF_LEAKS);
+    const char *id = NULL;
 
-    return page->how->all ? UINT32_MAX : left > LINES_LEAST ? left : LINES_LEAST;
+    if (!has_details(page))
+        return;
+    for (uint32_t i = r->error_count; i > 0; i--)
+        if (error_is_problem(&r->errors[i - 1]) && !is_hidden(&r->errors[i - 1].disposition))
+            id = r->errors[i - 1].id;
+    for (uint32_t i = 0; !id && i < r->leak_count; i++)
+        if (!is_hidden(&r->leaks[i].disposition) && r->leaks[i].id[0] &&
+            leak_kind(r->leaks[i].class) & page->how->leak_kinds)
+            id = r->leaks[i].id;
+    set_colour(page, COLOUR_FAINT);
+    fputs("details  ", page->out);
+    if (id)
+        fprintf(page->out, "rtcheck show %s | ", id);
+    fputs("rtcheck report --cost --memuse\nrun file ", page->out);
+    text_put(page->out, page->how->pool);
+    set_colour(page, COLOUR_NONE);
+    fputc('\n', page->out);
+}
+
+static bool has_findings(const struct report *r, const struct outcome *outcome)
+{
+    return outcome->problems > 0 || report_shows_errors(r);
+}
+
+static char *text_end(struct page *page, char **text)
+{
+    fclose(page->out);
+    return xalloc(*text);
+}
+
+static char *head_text(struct report *r, const struct outcome *outcome, struct page page)
+{
+    char *text = NULL;
+    size_t bytes;
+
+    page.out = xalloc(open_memstream(&text, &bytes));
+    if (has_findings(r, outcome))
+        headline_print(r, outcome, &page);
+    processes_print(r, &page);
+    return text_end(&page, &text);
+}
+
+static char *leaks_text(struct report *r, uint32_t most, uint32_t number, struct page page)
+{
+    char *text = NULL;
+    size_t bytes;
+
+    page.out = xalloc(open_memstream(&text, &bytes));
+    leaks_print(r, most, number, &page);
+    return text_end(&page, &text);
+}
+
+/* What follows the findings, without the last lines: these need the findings' ids. */
+static char *tail_text(struct report *r, const struct outcome *outcome, struct page page)
+{
+    const struct print_options *how = page.how;
+    char *text = NULL;
+    size_t bytes;
+
+    page.out = xalloc(open_memstream(&text, &bytes));
+    rules_print(r, &page);
+    suppressed_print(r, &page);
+    baseline_print(r, &page);
+    use_print(r, outcome->main, &page);
+    maps_print(r, &page);
+    dispatch_print(r, &page);
+    cost_print(r, &page);
+    counters_print(r, &page);
+    notes_print(&outcome->notes, how->all || how->cost ? UINT32_MAX : TOP_NOTES, &page);
+    return text_end(&page, &text);
+}
+
+static uint32_t less(uint32_t lines, uint32_t used)
+{
+    return lines > used ? lines - used : 0;
+}
+
+/*
+ * Print the findings between `head` and `tail` in the lines that these leave. Leaks get at most
+ * LINES_OF_LEAKS if there are errors, and errors what leaks leave.
+ */
+static void findings_print(struct report *r, uint32_t room, const struct page *page)
+{
+    uint32_t errors = errors_count(r), for_leaks = errors > 0 ? LINES_OF_LEAKS : less(room, 1);
+    bool all = page->how->all;
+    bool whole = all || page->how->leaks == PRINT_LEAKS_RECORDS;
+    char *leaks = leaks_text(r, whole ? UINT32_MAX : for_leaks, errors + 1, *page);
+    uint32_t used = text_lines(leaks) > LINES_OF_LEAKS ? LINES_OF_LEAKS : text_lines(leaks);
+    uint32_t left = less(room, used + 2);
+
+    errors_print(r, all ? UINT32_MAX : left > LINES_LEAST ? left : LINES_LEAST, page);
+    fputs(errors > 0 ? "\n" : "", page->out);
+    fputs(leaks, page->out);
+    fputs(*leaks ? "\n" : "", page->out);
+    free(leaks);
 }
 
 static void body_print(struct report *r, const struct outcome *outcome, const struct page *page)
 {
-    const struct image *main = outcome->main;
-    uint32_t most = lines_for_leaks(page), leaks = leaks_lines(r, most, page);
+    char *head = head_text(r, outcome, *page), *tail = tail_text(r, outcome, *page);
+    uint32_t used = text_lines(head) + text_lines(tail) + has_details(page) * LINES_OF_DETAILS + 1;
 
-    headline_print(r, outcome->problems, page);
-    if (outcome->problems)
-        program_print(main, page);
-    processes_print(r, page);
-    errors_print(r, lines_for_errors(page, &outcome->notes, leaks, suppressed_lines(r)), page);
-    leaks_print(r, most, page);
-    rules_print(r, page);
-    suppressed_print(r, page);
-    baseline_print(r, page);
-    use_print(r, main, page);
-    maps_print(r, page);
-    dispatch_print(r, page);
-    cost_print(r, page);
-    counters_print(r, page);
+    fputs(head, page->out);
+    findings_print(r, less(page->how->lines > LINES ? page->how->lines : LINES, used), page);
+    fputs(tail, page->out);
+    free(head);
+    free(tail);
 }
 
 void text_print(struct report *r, FILE *out, const struct print_options *how)
 {
     struct outcome outcome = outcome_of(r, how);
-    struct page page = {
-        .out = out,
-        .how = how,
-        .program = outcome.main ? outcome.main->exe : "",
-        .frames = how->frames ? how->frames : FRAMES_SHOWN,
-    };
+    struct page page = page_of(out, how, outcome.main ? outcome.main->exe : "");
 
     if (outcome.is_printed) {
         if (outcome.main)
             body_print(r, &outcome, &page);
-        notes_print(&outcome.notes,
-                    how->all || how->use >= PRINT_USE_TABLE ? UINT32_MAX : TOP_NOTES, out);
+        else
+            notes_print(&outcome.notes, how->all || how->cost ? UINT32_MAX : TOP_NOTES, &page);
+        details_print(r, &page);
         verdict_print(r, &outcome, &page);
     } else if (!how->deterministic) { /* requested by options of their own */
         measured_print(&r->measured, &page);

@@ -1,63 +1,50 @@
 /*
- * print_use.c - blocks in use, by the site that allocated them.
+ * print_use.c - blocks in use: their sum, and a table of the sites that allocated them.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
 
-#define TOP_RECORDS 3u
-#define TOP_FRAMES 3u
+#define TABLE_FRAMES 4u /* shown per stack in a table */
 
-/* Print the largest records on one line each; a column is as wide as its widest entry. */
-static void top_print(const struct report *r, const struct record *records, uint32_t count,
-                      const struct page *page)
-{
-    int size_width = 0, block_width = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        int size = (int)strlen(size_text(records[i].bytes).text);
-        int blocks = (int)strlen(block_text(records[i].blocks).text);
-        size_width = size > size_width ? size : size_width;
-        block_width = blocks > block_width ? blocks : block_width;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        fprintf(page->out, "  %*s in %-*s  ", size_width, size_text(records[i].bytes).text,
-                block_width, block_text(records[i].blocks).text);
-        site_put(r, records[i].site, TOP_FRAMES, page);
-        fputc('\n', page->out);
-    }
-}
-
-static void row_print(const struct report *r, const struct record *record, uint64_t whole,
+static void row_print(struct report *r, const struct record *record, uint64_t whole,
                       const struct page *page)
 {
     double share = whole ? 100.0 * (double)record->bytes / (double)whole : 0;
+    int at =
+        fprintf(page->out, "%11s  %5.1f %%  %7llu  %10s  ", size_text(record->bytes).text, share,
+                (unsigned long long)record->blocks, size_text(record->bytes / record->blocks).text);
 
-    fprintf(page->out, "  %-14s  %11s  %7.1f%%  %9llu  %11s  ", record->id,
-            size_text(record->bytes).text, share, (unsigned long long)record->blocks,
-            size_text(record->bytes / record->blocks).text);
     if (page->how->use == PRINT_USE_STACKS) {
+        id_put(record->id, (uint32_t)at, page);
         fputc('\n', page->out);
         stack_print(r, "", record->site, page);
         return;
     }
-    site_put(r, record->site, page->frames, page);
-    fputc('\n', page->out);
+    chain_print(r,
+                &(struct chain){.site = record->site,
+                                .most = page->how->frames ? page->how->frames : TABLE_FRAMES,
+                                .indent = (uint32_t)at,
+                                .id = record->id},
+                page);
 }
 
-static void table_print(const struct report *r, const struct record *records, uint32_t count,
+static void table_print(struct report *r, const struct record *records, uint32_t count,
                         uint64_t whole, const struct page *page)
 {
+    set_colour(page, COLOUR_FAINT);
     if (count > 0)
-        fprintf(page->out, "  %-14s  %11s  %8s  %9s  %11s  Allocated at\n", "Id", "Total size",
-                "% of all", "Blocks", "Average");
+        fprintf(page->out, "%11s  %7s  %7s  %10s  allocated at", "bytes", "of all", "blocks",
+                "average");
+    set_colour(page, COLOUR_NONE);
+    fputs(count > 0 ? "\n" : "", page->out);
     for (uint32_t i = 0; i < count; i++)
         row_print(r, &records[i], whole, page);
 }
 
 /* With several processes print the highest peak: the peaks need not be simultaneous. */
-static void peak_put(const struct report *r, const struct page *page)
+static void peak_put(const struct report *r, FILE *out)
 {
     uint64_t peak = 0;
 
@@ -65,25 +52,32 @@ static void peak_put(const struct report *r, const struct page *page)
         if (image->peak_bytes > peak)
             peak = image->peak_bytes;
     if (peak > 0)
-        fprintf(page->out, "; peak %s%s", size_text(peak).text,
+        fprintf(out, ", peak %s%s", size_text(peak).text,
                 r->images->hh.next ? " in one process" : "");
 }
 
+/* "in use   4248 B in 14 blocks at exit, peak 5000 B; 20 allocations, 6 frees" */
 static void heading_print(const struct report *r, const struct image *main, const struct totals *t,
                           const struct totals *hidden, const struct page *page)
 {
-    set_colour(page, COLOUR_HEADING);
-    fprintf(page->out, "%-14s", main->state == IMAGE_ENDING ? "IN USE AT EXIT" : "IN USE AT END");
-    set_colour(page, COLOUR_NONE);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = xalloc(open_memstream(&text, &bytes));
+
     if (t->blocks > 0)
-        fprintf(page->out, "  %s in %s", size_text(t->bytes).text, block_text(t->blocks).text);
+        fprintf(out, "%s in %s", size_text(t->bytes).text, block_text(t->blocks).text);
     else
-        fputs("  nothing", page->out);
-    peak_put(r, page);
+        fputs("nothing", out);
+    fputs(main->state == IMAGE_ENDING ? " at exit" : " at the end", out);
+    peak_put(r, out);
+    fprintf(out, "; %s, %s", count_text(t->allocs, "allocation", "allocations").text,
+            count_text(t->frees, "free", "frees").text);
     if (hidden->blocks > 0)
-        fprintf(page->out, "; suppressed: %s in %s", size_text(hidden->bytes).text,
+        fprintf(out, "; suppressed: %s in %s", size_text(hidden->bytes).text,
                 block_text(hidden->blocks).text);
-    fputc('\n', page->out);
+    fclose(out);
+    fact_print("in use", text, page);
+    free(text);
 }
 
 /*
@@ -116,12 +110,10 @@ void use_print(struct report *r, const struct image *main, const struct page *pa
 
     if (page->how->use == PRINT_USE_NOTHING)
         return;
-    records = records_make(r, table || r->use_dispositions ? UINT32_MAX : TOP_RECORDS, &count);
+    records = records_make(r, table || r->use_dispositions ? UINT32_MAX : 0, &count);
     shown = records_shown(records, count, &hidden);
     heading_print(r, main, &t, &hidden, page);
     if (table)
         table_print(r, records, shown, t.bytes, page);
-    else
-        top_print(r, records, shown < TOP_RECORDS ? shown : TOP_RECORDS, page);
     records_free(records, count);
 }

@@ -4,7 +4,8 @@
  *   print_text.c      the layout, the first line and the verdict
  *   print_errors.c, print_leaks.c, print_use.c, print_cost.c, ..  one section each
  *   print_notes.c     limits on the meaning of the numbers
- *   print_stack.c     sites and stacks, for all sections
+ *   print_stack.c     stacks, for all sections: stack_lines.c folds them, layout.c breaks lines,
+ *                     short_name.c shortens names, source.c prints lines of source files
  *   print_one.c       all details of one finding
  *   print_events.c    mappings and their callers; region_files.c: files that they are mapped from
  *   own_cost.c        the runtime's own share of the costs
@@ -48,8 +49,8 @@ struct notes {
 struct notes notes_make(const struct report *r, const struct image *main,
                         const struct print_options *how);
 bool notes_against(const struct notes *notes);
-/* Print at most `shown` lines; the last line counts the notes that are left out. */
-void notes_print(const struct notes *notes, uint32_t shown, FILE *out);
+/* Print at most `shown` notes; the last line counts the notes that are left out. */
+void notes_print(const struct notes *notes, uint32_t shown, const struct page *page);
 void notes_free(struct notes *notes);
 /* "process 4711 (make)", "3 processes (first 4711, make)" */
 void process_set_put(const struct report *r, const struct image_numbers *images,
@@ -112,39 +113,133 @@ const char *dispatch_reason(int32_t error);
 uint64_t dispatch_call_ns(const struct dispatch_totals *t);
 void dispatch_print(const struct report *r, const struct page *page);
 
+/* ---- layout.c -------------------------------------------------------------------------------- */
+
+#define HEAD_INDENT 3u
+#define FACT_INDENT 9u /* of lines like "cost     task clock ..." */
+
+/* The columns that text_put prints the text in. */
+uint32_t columns_of(const char *text);
+void spaces_put(FILE *out, uint32_t count);
+/*
+ * Print text from column `at` on, broken between words if the page wraps: next lines begin at
+ * `indent`. The first line leaves `reserved` columns free. Return the column after the text.
+ */
+uint32_t words_put(const struct page *page, uint32_t at, uint32_t indent, uint32_t reserved,
+                   const char *text);
+/* Print a line like "cost     task clock 1.95 s": its name, and its text in FACT_INDENT. */
+void fact_print(const char *name, const char *text, const struct page *page);
+/* Print an id at the right end of a line that is filled up to column `at`. */
+void id_put(const char *id, uint32_t at, const struct page *page);
+/* Print the first line of a finding: "1  DOUBLE FREE of a 40-byte block ...   duf-01234567". */
+void finding_head_put(const struct page *page, uint32_t number, enum colour colour,
+                      const char *title, const char *text, const char *id);
+
+/* ---- short_name.c ---------------------------------------------------------------------------- */
+
+/* Replace arguments of templates by "..." as far as the room needs it; freed by the caller. */
+char *name_shortened(const char *name, uint32_t room);
+/* "rec(int, char)" -> "rec"; freed by the caller. */
+char *name_without_parameters(const char *name);
+
+/* ---- stack_lines.c --------------------------------------------------------------------------- */
+
+struct stack_line {
+    char *name;         /* escaped: a function, or a text in place of functions */
+    char *place;        /* escaped: "demo.c:17  libdemo.so"; NULL: none */
+    const char *mark;   /* "(inlined)", "(signal)", after the place; NULL: none */
+    const char *file;   /* of the source; NULL: not known */
+    int number;         /* of the line in it */
+    uint32_t frame;     /* index in the site; of several: the innermost */
+    uint32_t functions; /* that it stands for */
+    bool is_text;
+    bool is_program; /* a function of the program itself, not of a library or header */
+    bool is_header;
+    bool is_wrapper;
+};
+
+struct stack_lines {
+    struct stack_line *at;
+    uint32_t count;
+};
+
+/* The lines of a symbolized site, or of its first `frames` frames; freed by stack_lines_free. */
+struct stack_lines stack_lines_make(const struct report *r, uint32_t site, uint32_t frames,
+                                    const struct page *page);
+void stack_lines_free(struct stack_lines *l);
+/* Drop headers and allocation wrappers at the inner end, unless nothing else is left. */
+void stack_lines_skip_wrappers(struct stack_lines *l);
+/* Keep `most` functions at least: fold those between the inner ones and the outermost. */
+void stack_lines_cut(struct stack_lines *l, uint32_t most);
+/* Replace the outer frames of `site` that `before` has, too, by "(callers as above)". */
+void stack_lines_share(struct stack_lines *l, const struct site *site, const struct site *before);
+
+/* ---- source.c -------------------------------------------------------------------------------- */
+
+/*
+ * Print the source of a line, with how->source - 1 lines before it, and a caret below the name of
+ * the function that it calls (NULL: not known).
+ */
+void source_print(const struct stack_line *line, const char *callee, const struct page *page);
+/* Begin and end a link to a source line (OSC 8 of terminals). */
+void link_begin(FILE *out, const char *path, int line);
+void link_end(FILE *out);
+
 /* ---- print_stack.c --------------------------------------------------------------------------- */
 
-#define STACK_INDENT 5
-#define STACK_LABEL 13
+#define STACK_INDENT 3
 
-/* Print at most `most` functions of a site on one line. */
+/* A labelled stack. */
+struct stack_row {
+    const char *label;
+    const char *by;           /* printed on a line of its own before the stack; NULL: nothing */
+    const char *callee;       /* function that the innermost frame calls; NULL: not known */
+    uint32_t site;            /* symbolized; NO_SITE: only `by` is printed */
+    struct stack_lines lines; /* set by rows_print, like source_line */
+    uint32_t source_line;
+};
+
+/* Print the stacks of a finding with common columns. */
+void rows_print(struct report *r, struct stack_row *rows, uint32_t count, const struct page *page);
+void error_rows_print(struct report *r, uint32_t image, const struct error_rows *rows,
+                      const char *found, const struct page *page);
+/* Print one stack. */
+void stack_print(struct report *r, const char *label, uint32_t site, const struct page *page);
+/* Print at most `most` functions of a site within a line: "f a.c:1 < main a.c:3". */
 void site_put(const struct report *r, uint32_t site, uint32_t most, const struct page *page);
-/* The same with `joint` between the functions. */
-void chain_put(const struct report *r, uint32_t site, uint32_t most, const char *joint,
-               const struct page *page);
-/* Print one line for each function, with the label before the first. */
-void stack_print(const struct report *r, const char *label, uint32_t site, const struct page *page);
+/*
+ * Print the functions of a site, "f a.c:1 < g a.c:2 < main a.c:3", broken between functions, with an
+ * id (or NULL) at the end of the first line.
+ */
+struct chain {
+    uint32_t site;
+    uint32_t most;   /* functions */
+    uint32_t frames; /* that several stacks share: no others are printed; 0: all */
+    uint32_t indent; /* column */
+    const char *id;
+};
+
+void chain_print(const struct report *r, const struct chain *chain, const struct page *page);
 
 /* ---- print_errors.c, print_leaks.c, print_use.c, print_cost.c -------------------------------- */
 
 /* Print the error in full. */
-void error_print(struct report *r, const struct error *e, const struct page *page);
-/* Print the error on one line. */
-void error_print_short(struct report *r, const struct error *e, const struct page *page);
-/* Print the errors in at most `lines` lines. */
+void error_print(struct report *r, const struct error *e, uint32_t number, const struct page *page);
+/* Print the error on one line: id, sentence and the innermost functions. */
+void error_print_line(struct report *r, const struct error *e, const struct page *page);
+uint32_t text_lines(const char *text);
+/* The number of errors that are shown. */
+uint32_t errors_count(const struct report *r);
+/* Print the errors in about `lines` lines. */
 void errors_print(struct report *r, uint32_t lines, const struct page *page);
 /* Print "12 more: " and the command that shows them. */
 void more_print(const struct report *r, uint32_t count, const struct page *page);
-/* The number of lines that the leaks take, at most `most`. */
-uint32_t leaks_lines(struct report *r, uint32_t most, const struct page *page);
-/* at most `most` lines */
-void leaks_print(struct report *r, uint32_t most, const struct page *page);
-/*
- * Print "leaked 46 B in 4 blocks, possibly 3 B in 1 block" or "no leaks", followed by "; ". Print
- * nothing if the leaks are unknown.
- */
-void leaks_sums_put(const struct report *r, const struct page *page);
-void leaks_verdict_put(const struct report *r, const struct page *page);
+/* In at most `most` lines; leaks printed in full are numbered from `number` on. */
+void leaks_print(struct report *r, uint32_t most, uint32_t number, const struct page *page);
+/* Print "leaked 46 B in 4 blocks, possibly 3 B in 1 block" or "no leaks". */
+void leaks_sums_put(const struct report *r, FILE *out);
+/* The same for the verdict, "" if the leaks are not known; freed by the caller. */
+char *leaks_verdict(const struct report *r, const struct print_options *how);
 void use_print(struct report *r, const struct image *main, const struct page *page);
 void cost_print(const struct report *r, const struct page *page);
 /* Cost of leak checks. */
@@ -164,6 +259,7 @@ struct cost_sum {
     uint32_t with_rusage;
     uint32_t with_segments;
     bool killed;   /* a process without costs was killed */
+    bool runs;     /* one still runs */
     bool at_death; /* no process counted; these are the costs reported by wait4 */
 };
 
@@ -174,6 +270,8 @@ struct cost_sum cost_sum(const struct report *r);
 bool own_cost_is_known(const struct own_cost *sum);
 const char *own_cost_why(const struct report *r); /* why the share is unknown */
 double own_cost_ns(const struct own_cost *sum);
+/* In percent of the run's task clock; *why is set if that is not known, else NULL. */
+double own_cost_percent(const struct report *r, const struct cost_sum *all, const char **why);
 /*
  * Page faults of the kinds of work in `works` (bit n: enum cost_work) that are operations. The sum
  * of all kinds is at most the number of faults that occurred.
@@ -200,7 +298,7 @@ void own_cost_print(const struct report *r, const struct cost_sum *all, const st
 #define COST_BY_CPU_CLOCK "CPU clock"
 #define COST_SAMPLED "TSC, sampled"
 /* Why costs are unknown. */
-const char *cost_reason(const struct report *r, bool killed);
+const char *cost_reason(const struct report *r, const struct cost_sum *sum); /* or NULL */
 
 /* ---- print_counters.c ------------------------------------------------------------------------ */
 

@@ -50,7 +50,7 @@ def text(stage):
     for line, wanted in zip(lines, (r'COUNTERS        faults:u                 {10}\d{4}     perf: software',
                                     r'                rusage:user-time +\d+ ns  ' + WAITED_FOR,
                                     r'                clock:thread            n/a: this clock tells of one thread only',
-                                    r'rtcheck: in control; .*')):
+                                    r'rtcheck: no errors, .*')):
         must(re.fullmatch(wanted, line), repr(line), 'is not', wanted)
     for options in (['counters=faults', 'deterministic'], []):
         run = Run(stage, [stage.program('counters/faults')], options=options, files=False).wait()
@@ -131,7 +131,7 @@ def by_libpfm(stage):
 def unchecked(stage):
     """A program that cannot be checked can be counted."""
     run = Run(stage, [stage.program('launcher/static')], options=['counters=faults', 'allow-unchecked'], files=False).wait()
-    must(re.search(r'\nCOUNTERS +faults +\d+ +perf: software(, user mode alone)?\nrtcheck: not in control', '\n' + run.err.decode()), run.err)
+    must(re.search(r'\nCOUNTERS +faults +\d+ +perf: software(, user mode alone)?\nrtcheck: program was not checked', '\n' + run.err.decode()), run.err)
 
 
 ORDINARY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] if os.geteuid() == 0 else []

@@ -9,6 +9,8 @@ import resource
 import subprocess
 import sys
 
+import wording
+
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/crimes/crash"
 WORDS = "the address was read from freed memory"
@@ -25,7 +27,7 @@ def check(way, suspected, *options):
     done = subprocess.run([BUILD + "/bin/rtcheck", *options, PROGRAM, way], capture_output=True, text=True, check=False,
                           timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     printed = WORDS in done.stderr
-    if printed != suspected or done.returncode >= 0 or "no problems" in done.stderr and "killed" not in done.stderr:
+    if printed != suspected or done.returncode >= 0 or "no errors" in done.stderr and "killed" not in done.stderr:
         failed = 1
     print("%s %s: status %d, %s%s" % (way, " ".join(options), done.returncode, "suspected" if printed else "not suspected",
                                       "" if printed == suspected else ": WRONG\n" + done.stderr))
@@ -69,12 +71,11 @@ def sentence(way, *options):
     path = os.environ["TMPDIR"] + "/crash.json"
     done = subprocess.run([BUILD + "/bin/rtcheck", "--json=" + path, *options, PROGRAM, way], capture_output=True, text=True,
                           check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
-    lines = done.stderr.splitlines()
-    at = [i for i, line in enumerate(lines) if re.search(r"^ sig-[0-9a-f]{8}  " + want + "$", line)]
-    if len(at) != 1 or lines[at[0] - 1] != "ERRORS":
+    first = (wording.all_findings(done.stderr) or [""])[0].splitlines()
+    if not first or not re.fullmatch(r" sig-[0-9a-f]{8}  " + want + r", (main thread|thread \d+)", first[0]):
         return wrong(way, "%s is not the first error:\n%s" % (want, done.stderr))
-    rows = [line[18:].split()[0] for line in lines[at[0] + 2:] if line.startswith(" " * 5) and line[18:].split()]
-    if function not in rows[:8] or "crashed" not in lines[at[0] + 2]:
+    rows = [line[18:].split()[0] for line in first[1:]]
+    if function not in rows or not first[1].startswith("     crashed"):
         return wrong(way, "the stack begins with %s" % rows[:4])
     with open(path) as f:
         report = json.load(f)

@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+import wording
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ["RTC_BUILD"]
 PARTS = ("hidden_delete", "hidden_new")
@@ -46,11 +48,11 @@ def built(number, command):
 def check(number, command):
     global failed
     cases = sum(map(cases_of, ("hidden",) + PARTS), [])
-    done = subprocess.run([BUILD + "/bin/rtcheck", "--leak-check=no", "--all", "--num-callers=16", built(number, command),
+    done = subprocess.run([BUILD + "/bin/rtcheck", "--leak-check=no", "--num-callers=16", built(number, command),
                            *cases], capture_output=True, text=True, check=False, timeout=120)
     if done.returncode != 7:
         sys.exit("%s: status %d\n%s%s" % (command, done.returncode, done.stdout, done.stderr))
-    errors = re.findall(r"^ [a-z]{3}-[0-9a-f]{8}  .*\n(?:     .*\n)*", done.stderr, re.M)
+    errors = [e for e in wording.all_findings(done.stderr) if not re.match(r" \S+\.\d", e)]
     found = {case for case in cases for e in errors if e.startswith(" mis-") and re.search(r"\b%s\b" % case, e)}
     wrong = sorted(found ^ {case for case in cases if case.startswith("guilty")})
     failed |= bool(wrong) or len(errors) != len(found)

@@ -15,29 +15,86 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("RTC_BUILD") or os.path.dirname(os.path.dirname(HERE)) + "/build"
-HOLES = [(r"(\S+  )?libc\.so\.6\S*  \(signal\)", "libc  (signal)"), (r" *(\S.* )?libc\.so\.6.*\n", ""),
-         (r"0x[0-9a-f]{5,}", "<hex>"), (r"pid \d+", "pid <n>"), (r"ran [\d.]+ s", "ran <n> s"),
-         (r"\d+ allocs, \d+ frees", "<n> allocs, <n> frees"), (re.escape(BUILD), "<build>"),
+HOLES = [(r"(\S+ +)?(\S+ +)?libc\.so\.6\S* +\(signal\)", "libc  (signal)"), (r" *(\S.* )?libc\.so\.6.*\n", ""),
+         (r"0x[0-9a-f]{5,}", "<hex>"), (r"\(pid \d+\)", "(pid <n>)"),
+         (r"\d+ allocations, \d+ frees", "<n> allocations, <n> frees"), (re.escape(BUILD), "<build>"),
          (r"mapped at <hex>-<hex> \([^)]*\)", "mapped at <hex>-<hex>")]
+TITLES = [("DOUBLE FREE of", "double free of"), ("INVALID FREE of", "free of"), ("BAD WRITE to", "write to"),
+          ("CRASH SIG", "SIG"), ("REALLOC WITH SIZE 0 of", "realloc with size 0 of")]
+FREES = "free cfree free_sized free_aligned_sized realloc reallocarray".split()
+INDENT = 18 * " "
 
 
-def report_of(pool, *options):
+def report_of(pool, *options, columns=1000):
     """The report of a run file."""
     done = subprocess.run([BUILD + "/bin/rtcheck", "report", "--all", *options, pool], capture_output=True,
-                          text=True, check=False, timeout=60)
+                          text=True, check=False, timeout=60, env=dict(os.environ, COLUMNS=str(columns)))
     printed = done.stdout + done.stderr
     for what, hole in HOLES:
         printed = re.sub(what, hole, printed)
     return printed
 
 
+def sentence_of(head):
+    """The sentence of a finding without the title in capitals."""
+    for title, sentence in TITLES:
+        if head.startswith(title):
+            return sentence + head[len(title):]
+    return re.sub(r"^[A-Z0 ]+: ", "", head)
+
+
+def label_of(label, kind, before):
+    """second free() -> freed again; malloc() -> allocated: the part that the function has in the finding."""
+    name = label.rstrip("()")
+    if label.startswith(("second ", "first ")):
+        return {"second": "freed again", "first": "first freed"}[label.split()[0]]
+    if label in ("bytes found", "detected at", "queried", "crashed", "allocated", "freed"):
+        return label
+    if name == "malloc_usable_size":
+        return "queried"
+    if not before and kind != "wua":
+        return "freed" if kind == "mis" and not name.startswith("realloc") else "called from"
+    if name in FREES or name.startswith("operator delete"):
+        return "first freed" if kind == "duf" else "freed"
+    return "allocated"
+
+
+def with_callers(rows):
+    """The rows with the lines that "(callers as above)" stands for: those after the last function before it."""
+    result, before, stack = [], [], []
+    for label, line in rows:
+        if label:
+            before, stack = stack, []
+        lines = [line]
+        if line == "(callers as above)":
+            same = [i for i, other in enumerate(before) if other.split("  ")[0] == stack[-1].split("  ")[0]]
+            lines = before[same[0] + 1 if same else 1:]
+        stack += lines
+        result += [(label if i == 0 else "", line) for i, line in enumerate(lines)]
+    return result
+
+
+def all_findings(printed):
+    """The findings of a report in the layout of the templates: a line with id and sentence, then the rows."""
+    found = []
+    for head, name, rows in re.findall(r"^\d+ +([A-Z].*?) +([a-z]{3}-[0-9a-f]{8}(?:\.\d+)?)\n((?:   .*\n)*)", printed, re.M):
+        rows = [re.match(r"   (\S.*?)?(?:  +|$)(\S.*)?$", row).groups("") for row in rows.splitlines()]
+        lines, labels = [], 0
+        for label, line in with_callers(rows):
+            text = label_of(label, name[:3], labels) if label else ""
+            labels += bool(label) and label != "bytes found"
+            lines.append("     %-13s%s" % (text, re.sub(r"  +", "  ", line)))
+        found.append("\n".join([" %s  %s" % (name, sentence_of(head)), *lines]))
+    return found
+
+
 def findings_of(printed):
     """Number of a cell -> its finding.  The id of a finding is the hash of names that are all compared."""
     found = {}
-    for finding in re.findall(r"^ [a-z]{3}-[0-9a-f]{8}  .*\n(?:     .*\n)*", printed, re.M):
+    for finding in all_findings(printed):
         cell = re.search(r"commit<(\d+)u>", finding)
         if cell:
-            found[int(cell[1])] = re.sub(r"^ (...)-[0-9a-f]{8}", r" \1-<id>", finding).rstrip("\n")
+            found[int(cell[1])] = re.sub(r"^ (...)-[0-9a-f]{8}", r" \1-<id>", finding)
     return found
 
 

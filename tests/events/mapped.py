@@ -22,8 +22,8 @@ def stays(how):
     def check(stage):
         run = Run(stage, [stage.program('events/mapped'), 'stays'], how=how, options=ASKED).wait()
         must(run.status == 0 and maps(run) == [(1, 1), (1, 2), (1, 2), (1, 3), (1, 6)], maps(run))
-        must('STILL MAPPED (biu-map)  5 places: 56.0 KiB in 5 mappings' in run.log, run.log)
-        must('no problems' in run.log, run.log)
+        must('STILL MAPPED  56.0 KiB in 5 mappings, 5 places' in run.log, run.log)
+        must('rtcheck: no errors' in run.log, run.log)
     return check
 
 
@@ -77,7 +77,7 @@ def first_left(stage):
 def problem(stage):
     run = Run(stage, [stage.program('events/mapped'), 'stays'],
               options=['errors-for-leak-kinds=biu-map', 'error-exitcode=5']).wait()
-    must(run.status == 5 and '5 problems: 5 places that map' in run.log, run.status, run.log)
+    must(run.status == 5 and ': 5 mappings left (56.0 KiB)' in run.log, run.status, run.log)
 
 
 def suppressed(stage):
@@ -128,10 +128,10 @@ def shown(stage):
     leak, = run.report.data['leaks']
     done = subprocess.run([stage.rtcheck, 'show', '--deterministic', leak['id'], run.pool_file()], capture_output=True,
                           text=True, timeout=60)
-    must(done.returncode == 0 and done.stdout.startswith(leak['id'] + '  mapped and not unmapped (biu-map): found 28.0 KiB\n'),
+    must(done.returncode == 0 and done.stdout.startswith(leak['id'] + '  still mapped: 28.0 KiB\n'),
          done.returncode, done.stdout, done.stderr)
-    must('\n  mapped by     thread main\n' in done.stdout and '\n  mapped\n' in done.stdout, done.stdout)
-    must('witness' not in done.stdout and ' children' in done.stdout, done.stdout)
+    must('\n  mapped by     main thread\n' in done.stdout and '\n  mapped\n' in done.stdout, done.stdout)
+    must('referrer' not in done.stdout and ' children' in done.stdout, done.stdout)
 
 
 def new_by_mark(how):
@@ -144,7 +144,7 @@ def new_by_mark(how):
         must(news == [(1, 0, 0), (2, 2, 1), (3, 3, 1), (5, 0, 0)], news)
         must({m['witness']['type'] for m in leaks} == {'unknown'}, leaks)
         must('nobody points' not in leaks[0]['witness']['where'], leaks)
-        table = re.findall(r'^ biu-map-\S+ +(\S+ \w+) +1 +(\d) ', run.log, re.M)
+        table = re.findall(r'^ +(\S+ \w+) +1 +(\d)  \w', run.log, re.M)
         must(sorted(table) == [('12.0 KiB', '1'), ('20.0 KiB', '0'), ('4096 B', '0'), ('8192 B', '1')], run.log)
     return check
 
@@ -189,7 +189,7 @@ def nothing_mapped(stage):
 
 # ---- rtcheck events ---------------------------------------------------------------------------------
 
-CALLED = re.compile(r' rw-p +([0-9.]+ \w+)  anonymous, called by pages .*? <- (\w+) ')
+CALLED = re.compile(r' rw-p +([0-9.]+ \w+)  anonymous, called by pages .*? < (\w+) ')
 
 
 def events(stage, *words):

@@ -179,7 +179,7 @@ static void print_text(struct report *r, unsigned query)
         .format = QUERY_FORMAT(query) == 3 && query & QUERY_MEMUSE ? PRINT_GITHUB : formats[QUERY_FORMAT(query)],
         .leak_kinds = LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE,
         .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE,
-        .use = query & QUERY_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_TOP,
+        .use = query & QUERY_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_SUM,
         .quiet = query & QUERY_QUIET,
         .all = query & QUERY_FACTS,
         .deterministic = query & QUERY_EXIT,

@@ -22,7 +22,7 @@ VERBS = {
 # A value of each shape in --help; numbers that every range contains.
 VALUES = {"N": "20", "BYTES": "32", "SIZE": "4m", "BYTE": "1", "PATH": "x", "FILE": "/dev/null", "EVENT,...": "page-faults",
           "FROM=TO": "/a=/b", "SET": "all"}
-WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "leak-check": "full",
+WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "hyperlinks": "never", "leak-check": "full",
          "leak-resolution": "low", "format": "gcc", "tool": "memcheck", "annotate": "no", "on-error": "continue"}
 # Options that end the verb, or that need others.
 OTHERS = ("help", "version", "interval", "baseline", "update-baseline", "heap-size", "log-file", "allow-unchecked", "counters")

@@ -90,7 +90,7 @@ def is_checked(stage, script, env=None, hint='', **popen):
                          env={**clean_environment(), **(env or {})}, timeout=60, **popen)
     printed = run.stderr.decode()
     must(run.returncode == 7, hint, 'status', run.returncode, printed)
-    must(printed.splitlines()[-1].startswith('rtcheck: in control'), hint, 'says', printed)
+    must(printed.splitlines()[-1].startswith('rtcheck: no errors'), hint, 'says', printed)
     return printed
 
 
@@ -147,7 +147,7 @@ def early(stage):
                                  timeout=60)
             must(run.stdout == b'early\n', way, before, run)
             must(run.returncode == (NOT_IN_CONTROL if ended and before else 5), way, before, run)
-        must(ended or b'rtcheck: in control' in run.stderr, way, run.stderr)
+        must(ended or b'rtcheck: no errors' in run.stderr, way, run.stderr)
 
 
 def many_at_once(stage):

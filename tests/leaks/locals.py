@@ -82,8 +82,8 @@ def expected_of_thread(size, where):
         return r"^a pointer to its start in thread-local storage of thread 2$"
     if where == "none": # the variable is unknown, but the thread may be known
         return r"^a pointer to its start in (thread-local storage of thread 2|memory mapped by the program at \S+)$"
-    return r"^a pointer to its start in thread-local variable `%s' \(locals\.c:(%s)\), thread %s$" % (
-        re.escape(name), "|".join(map(str, declared(name))), number)
+    return r"^a pointer to its start in thread-local variable `%s' \(locals\.c:(%s)\), %s$" % (
+        re.escape(name), "|".join(map(str, declared(name))), "main thread" if number == "main" else "thread %s" % number)
 
 
 def expected(size, level, where):
@@ -91,13 +91,13 @@ def expected(size, level, where):
     if not function:
         return expected_of_thread(size, where)
     around = {104: "outer", 108: "(go_on|many)"}.get(size, function) # the seventh argument lies in the caller's frame
-    place = r"on the stack of thread main, in %s(\.constprop\.0)?" % around
+    place = r"on the stack of the main thread, in %s(\.constprop\.0)?" % around
     offset = r", \d+ bytes above its stack pointer"
     if where == "none":
         return r"^a pointer to its start %s$" % (place + offset)
     place += r" \(locals\.c:\d+\)" + offset
     lines = "|".join(map(str, declared(name))) if name else ""
-    variable = r"in %s `%s' of %s \(locals\.c:(%s)\), thread main" % (kind, re.escape(name or ""), function, lines)
+    variable = r"in %s `%s' of %s \(locals\.c:(%s)\), main thread" % (kind, re.escape(name or ""), function, lines)
     if not kind:
         return r"^a pointer to its start %s$" % place
     if size == 108 or level == "O1":

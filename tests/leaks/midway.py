@@ -29,14 +29,14 @@ CASES = {
         "mark 1",
         "since the mark 1: 2/4005 (1/2004) 1/2002 0/0",
         "check 6: leaked 6007 B in 3 blocks (1 new)",
-        ("mel", "2001 B", 1, 0, "lose_chain"), ("mel", "2004 B", 1, 1, "lose"),
+        ("mel", "2001 B", 2, 0, "lose_chain"), ("mel", "2004 B", 1, 1, "lose"),
         "told 3: 2/4005 (1/2004) 1/2002 0/0",
         "check 7, what is new: leaked 2005 B in 1 block (1 new)",
         ("mel", "2005 B", 1, 1, "lose"),
         "since it was told 1: 3/6010 (1/2005) 1/2002 0/0",
         "nothing new 0: 3/6010 (0/0) 1/2002 0/0",
         "check 9: leaked 8012 B in 4 blocks (0 new)",
-        ("mel", "2001 B", 1, 0, "lose_chain"), ("mel", "2005 B", 1, 0, "lose"), ("mel", "2004 B", 1, 0, "lose"),
+        ("mel", "2001 B", 2, 0, "lose_chain"), ("mel", "2005 B", 1, 0, "lose"), ("mel", "2004 B", 1, 0, "lose"),
         "other names 1"], {2001: 0, 2002: 0, 2004: 0, 2005: 0}, True),
     "own": Case(["registers 0: " + NONE], {}, True),
     "marks": Case(["marks 254", "the last stays 1: 1/2021 (1/2021) 0/0 0/0"], {2021: 1}, True),
@@ -48,13 +48,13 @@ CASES = {
         "check 1: leaked 2111 B in 1 block", ("mel", "2111 B", 1, None, "lose"),
         "parent 1: 1/2111 (1/2111) 0/0 0/0"], {2111: 0, 2112: 0}, True),
     "waiting": Case([
-        "check 1: leaked possibly 2121 B in 1 block; 1 thread was not stopped in a system call",
+        "check 1: possibly leaked 2121 B in 1 block; 1 thread was not stopped in a system call",
         ("air", "2121 B", 1, None, "lose"), "poll 0: 0/0 (0/0) 0/0 1/2121", "read 0: 0/0 (0/0) 0/0 1/2121",
         "sem_wait 1: 1/2121 (0/0) 0/0 0/0", "nobody waits 1: 1/2121 (0/0) 0/0 0/0",
         "poll went on 1", "read went on 1", "sem_wait went on 1"], {2121: 0}, False),
     "left": Case(["of another thread 0"], {}, False),
 }
-ROW = re.compile(r"^ (mel|aib|air)-[0-9a-f.]+ +(\d+ B) +(\d+) +(?:(\d+) +)?(?:-|0x[0-9a-f]+) +(\w+)")
+ROW = re.compile(r"^ +(?:\d+ B +)?(\d+ B) +(\d+) +(?:(\d+) +)?([a-z_]\w*) .* (mel|aib|air)-[0-9a-f.]+$")
 
 
 def run(words, folder, **env):
@@ -67,13 +67,13 @@ def lines_of(text):
     """The lines before the report at the end, without values that change."""
     for line in text.splitlines():
         row = ROW.match(line)
-        if re.match(r"rtcheck: (\d+ problem|no problems)", line):
+        if re.match(r"rtcheck: \d+ problem|in use  ", line):
             return
         if row:
-            yield (row[1], row[2], int(row[3]), None if row[4] is None else int(row[4]), row[5])
+            yield (row[5], row[1], int(row[2]), None if row[3] is None else int(row[3]), row[4])
         elif line.startswith("rtcheck: leak "):
             yield re.sub(r"^rtcheck: leak (check \d+) of midway \(\d+\)", r"\1", line)
-        elif not line.startswith(("LEAKS", "POSSIBLE LEAKS", " Id")):
+        elif line and not line.startswith(("LEAKS", "POSSIBLE LEAKS", "   ")):
             yield line
 
 

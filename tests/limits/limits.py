@@ -54,7 +54,7 @@ def unharmed(run, plain, hint):
     """The program was unharmed; if it was not checked, that was reported."""
     must(run.out == plain.out, hint, 'stdout differs:', run.out[-200:], run.err[-300:])
     if run.status == NOT_IN_CONTROL and plain.status != NOT_IN_CONTROL:
-        must(b'not in control' in run.err + run.log.encode(), hint, 'status 120 without a reason:',
+        must(b'program was not checked' in run.err + run.log.encode(), hint, 'status 120 without a reason:',
              run.err[-300:])
         return False
     must(run.status == plain.status, hint, 'status', run.status, 'instead of', plain.status,
@@ -313,7 +313,7 @@ def few_descriptors(stage):
                 run = Run(stage, argv, how=how, files=False, **scene).wait()
                 same_as_plain(run, plain)
                 words = run.err.decode()
-                found = re.search('2 problems: 1 leak, 1 ', words) and 'rtcheck: in control; 2 problems' in words
+                found = re.search(r'\nrtcheck: 2 problems in .*: 1 .*, 1 leak \(', '\n' + words) and '\nrtcheck: 2 problems; ' in words
                 must(plain.status == 127 or found, count, wrap, how, words)
 
 
@@ -513,7 +513,7 @@ def shape_of(run):
 
 def printed_reason(run):
     words = run.log + run.err.decode(errors='replace')
-    return re.search('not in control|lost|without|missing|not recorded|cannot|did not|no reporter|'
+    return re.search('not checked|lost|without|missing|not recorded|cannot|did not|no reporter|'
                      'no memfd|no /proc', words)
 
 

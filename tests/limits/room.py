@@ -20,7 +20,7 @@ SIZES = [64 * KIB << n for n in range(12)]
 ERROR_STATUS = 9
 LIMITS = {'file size': resource.RLIMIT_FSIZE, 'address space': resource.RLIMIT_AS, 'data': resource.RLIMIT_DATA}
 UNNOTICED = {'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'} # glibc aborts if it detects the double free
-ADMITS = 'incomplete:|not in control|not recorded|cannot make a run file|cannot start|no reporter|out of memory'
+ADMITS = 'incomplete:|not checked|not recorded|cannot make a run file|cannot start|no reporter|out of memory'
 # By hand and by the launcher, the loader prints that where the library's own data exceed the limit.
 UNLOADABLE = 'cannot be preloaded|error while loading shared libraries'
 RUNTIME_NEEDS = 16 * MIB # of private memory or address space; with less, the program may get less memory, too
@@ -81,7 +81,7 @@ def judge(plain, run, planted, size, is_file):
     found = findings(text)
     admits = re.search(ADMITS, text)
     if plain.status != 3:  # the limit is too low for the program itself
-        must('no problems' not in headline(text), 'an all-clear of a program that did not run:', text[-500:])
+        must('rtcheck: no errors' not in text, 'an all-clear of a program that did not run:', text[-500:])
         return 'natively %s' % plain.status
     if re.search(UNLOADABLE, text):
         must(size < RUNTIME_NEEDS, 'the runtime cannot be loaded:', text[-500:])

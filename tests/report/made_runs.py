@@ -12,7 +12,7 @@ BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 RTCHECK = str(BUILD / "bin/rtcheck")
 MAKE_RUN = str(BUILD / "tests/report/make_run")
 HERE = pathlib.Path.cwd()
-WHY_NO_SHARE = "nothing was timed: no process came so far"
+WHY_NO_SHARE = "no process has recorded it"
 
 checks = []
 

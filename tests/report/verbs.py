@@ -6,6 +6,7 @@ import mmap
 import os
 import pathlib
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -17,17 +18,16 @@ from made_runs import HERE, RTCHECK, WHY_NO_SHARE, check, main, make, must, refu
 
 REPORTED = 116  # offset of run_header.reported
 
-SUM = ("rtcheck: 5 problems: 1 invalid free, 1 double free, 1 free inside a block, 1 mismatched free, 1 bad write, "
-       "1 warning; 50 allocs, 39 frees, 3 processes\n")
-VERDICT = "rtcheck: in control; 5 problems; exit status 3"
+SUM = ("rtcheck: 5 problems in prog1 (pid 2000000000): 1 invalid free, 1 double free, 1 free inside a block, "
+       "1 mismatched free, 1 bad write; 1 warning; 3 processes\n")
+VERDICT = "rtcheck: 5 problems; exit status 3"
 
 
 # ---- report FILE ------------------------------------------------------------------------------
 
-USE = ("IN USE AT EXIT  97.8 KiB in 9 blocks; peak 120.6 KiB in one process\n"
-       "  97.7 KiB in 1 block   libé.so+0x2020  <- prog+0x1010\n"
-       "     104 B in 7 blocks  prog+0x1010\n"
-       "       9 B in 1 block   0x4242 in no known module\n")
+USE = "in use   97.8 KiB in 9 blocks at exit, peak 120.6 KiB in one process; 50 allocations, 39 frees\n"
+LINE = ("cost     task clock 12.3 ms (of 1 of 3 processes), 413 faults, peak 8.0 MiB; rtcheck's own cost n/a: " +
+        WHY_NO_SHARE + "\n")
 COST = ("COST            task clock 12.346 ms (clock_gettime, of 1 of 3 processes)\n"
         "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB"
         " (getrusage, of 1 of 3 processes)\n"
@@ -39,43 +39,39 @@ COST = ("COST            task clock 12.346 ms (clock_gettime, of 1 of 3 processe
 def text_of_a_file():
     done = rtcheck("report", make("run.pool"))
     must(done.returncode == 0 and done.stderr == "", done.stderr)
-    must(done.stdout.startswith(SUM + "  prog1   pid 2000000000   ran 0.00 s\n"
-                                "ERRORS\n"
-                                " duf-360faff4  double free of a 40-byte block\n"
-                                "     0x700000010040, thread 1, 2 times, in 2 processes (first 2000000000, prog1)\n"
-                                "     freed again  libé.so+0x2020\n"
+    must(done.stdout.startswith(SUM + "\n1  DOUBLE FREE of a 40-byte block, thread 1, 2 times, in 2 processes "
+                                "(first 2000000000, prog1)  duf-360faff4\n"
+                                "   second free()  libé.so+0x2020\n"
                                 "                  prog+0x1010\n"
-                                "     first freed  libé.so+0x2020\n"), done.stdout)
-    must("\n oom-635bf364  calloc of 4.0 EiB failed (warning)" in done.stdout, done.stdout)
-    must(done.stdout.endswith(USE + COST +
-                              "  note: freed 1 block of libc's own allocator: passed on to libc\n" +
+                                "   first freed    libé.so+0x2020\n"), done.stdout)
+    must(re.search(r"\n6  ALLOCATION FAILED: calloc of 4.0 EiB failed \(warning\), .*  oom-635bf364\n", done.stdout), done.stdout)
+    must(done.stdout.endswith(USE + LINE +
+                              "note: freed 1 block of libc's own allocator: passed on to libc\n" +
                               VERDICT + "\n"), done.stdout)
-    must(len(done.stdout.splitlines()) <= 40, done.stdout)
+    must(COST in rtcheck("report", "--cost", "run.pool").stdout, "--cost")
 
 
 @check
 def text_of_a_clean_file():
     done = rtcheck("report", make("run.pool", "clean"))
-    must(done.stdout == "rtcheck: no problems, 50 allocs, 39 frees, 3 processes\n" + USE + COST +
-         "rtcheck: in control; exit status 3\n", done.stdout)
+    must(done.stdout == USE + LINE + "rtcheck: no errors; exit status 3\n", done.stdout)
 
 
 @check
 def how_much_is_reported():
     make("run.pool")
-    must("IN USE" not in rtcheck("report", "--rtc-biu-at-exit=off", "run.pool").stdout)
+    must("in use" not in rtcheck("report", "--rtc-biu-at-exit=off", "run.pool").stdout)
     must("in 1 block, 97.7" not in rtcheck("report", "--rtc-biu-at-exit=on", "run.pool").stdout)
     reported = rtcheck("report", "--rtc-biu-at-exit=verbose", "run.pool").stdout
-    must("  biu-98998318       97.7 KiB     99.9%          1     97.7 KiB  \n"
-         "                  libé.so+0x2020\n                  prog+0x1010\n" in reported, reported)
+    must(re.search(r"\n   97.7 KiB   99.9 %        1    97.7 KiB  +biu-98998318\n     libé.so\+0x2020\n     prog\+0x1010\n", reported), reported)
     reported = rtcheck("report", "-frames", "1", "run.pool").stdout
-    must("     freed again  libé.so+0x2020\n                  ... 1 more\n" in reported, reported)
+    must("   second free()  libé.so+0x2020\n                  ... 1 frame ...\n   first freed    libé.so+0x2020\n" in reported, reported)
     done = rtcheck("report", "-frames", "17", "run.pool")
     must(done.returncode == 0 and done.stderr == "rtcheck: -frames 17: 16 taken; --num-callers goes up to 64\n",
          done.stderr)
     many = rtcheck("report", make("many.pool", "limit=7")).stdout
-    must("  note: 7 more errors were not recorded: error limit 1000\n" in many, many)
-    must(many.startswith("rtcheck: at least 5 problems: "), many)
+    must("note: 7 more errors were not recorded: error limit 1000\n" in many, many)
+    must(many.startswith("rtcheck: at least 5 problems in "), many)
 
 
 @check
@@ -84,9 +80,9 @@ def same_every_time():
     first = rtcheck("report", "--deterministic", make("one.pool")).stdout
     other = rtcheck("report", "--deterministic", make("two.pool", "pid=1999999999", "start=77")).stdout
     must(first == other, first, other)
-    for word in ("20000", "0x7000", "COST", "ran "):
+    for word in ("20000", "0x7000", "cost ", "pid "):
         must(word not in first, word, first)
-    must(" duf-360faff4  " in first, first)
+    must("  duf-360faff4\n" in first, first)
     must(rtcheck("report", "one.pool").stdout != rtcheck("report", "two.pool").stdout)
 
 
@@ -147,17 +143,17 @@ def show_all_ids():
 def show_one():
     make("run.pool")
     done = rtcheck("show", "wua-36c05ea6", "run.pool")
-    must(done.stdout == "wua-36c05ea6  bytes written past the end of a 16-byte block, at offsets 16 to 18 (detected at exit)\n"
+    must(done.stdout == "wua-36c05ea6  bytes written past the end of a 16-byte block (offsets 16 to 18), detected at exit\n"
          "  address       0x700000010110\n"
          "  block         0x700000010100, 16 bytes, malloc, in use\n"
          "  found there   61 62 63 abc\n"
-         "  found by      thread 1, tid 101\n"
+         "  detected by   thread 1, tid 101\n"
          "  times         1\n"
          "  first at      2023-11-14 22:13:20.000000005 UTC\n"
          "  process       2000000000 prog1\n"
          "  allocated\n"
-         "                  /opt/demo/libé.so+0x2020\n"
-         "                  /opt/demo/prog+0x1010\n", done.stdout)
+         "     /opt/demo/libé.so+0x2020\n"
+         "     /opt/demo/prog+0x1010\n", done.stdout)
     done = rtcheck("show", "--deterministic", "wua-36c05ea6", "run.pool")
     must("0x7000" not in done.stdout and "20000" not in done.stdout and "tid" not in done.stdout, done.stdout)
     must("  lies in " in rtcheck("show", "baf-07e1da9c", "run.pool").stdout)
@@ -209,7 +205,7 @@ def version():
 def whole_table():
     done = rtcheck("report", "--memuse", make("run.pool"))
     must(done.returncode == 0 and "PROCESSES\n" in done.stdout, done.stdout)
-    must("  2000000002 fork prog3: 50 B in 1 block, 1 alloc, 0 frees, went on by exec\n" in done.stdout,
+    must("  2000000002 fork prog3: 50 B in 1 block, 1 alloc, 0 frees, replaced by exec\n" in done.stdout,
          done.stdout)
 
 
@@ -225,8 +221,8 @@ def log_file():
 @check
 def leaks_in_words():
     done = rtcheck("report", make("run.pool", "leaks", "clean"))
-    must("LEAKS (mel)  2 places: 42 B in 4 blocks, and 26 B in 2 blocks indirectly lost\n" in done.stdout, done.stdout)
-    must("leak scan 3.100 ms (clock_gettime), 1.0 MiB of roots\n" in done.stdout, done.stdout)
+    must("LEAKS  definitely lost 68 B in 6 blocks, 2 places\n" in done.stdout, done.stdout)
+    must("leak scan 3.100 ms (clock_gettime), 1.0 MiB of roots\n" in rtcheck("report", "--cost", "run.pool").stdout)
     must("leaked 68 B in 6 blocks, possibly 82 B in 6 blocks; " in done.stdout.splitlines()[-1], done.stdout)
     must("leaks are not known: a thread would not leave the allocator\n" in done.stdout, done.stdout)
     for option, status in (("--leak-check=yes", 9), ("--leaks=no", 0), ("--errors-for-leak-kinds=none", 0),
@@ -245,15 +241,15 @@ def show_leaks():
         done = rtcheck("show", leak["id"], "run.pool")
         must(done.returncode == 0, leak, done.stderr)
         must(leak["id"] in done.stdout.splitlines()[0], done.stdout)
-        must("\n  witness       " in done.stdout, done.stdout)
+        must("\n  referrer      " in done.stdout, done.stdout)
     lost = rtcheck("show", report["leaks"][0]["id"], "run.pool").stdout
-    must("memory leak (mel): found 2 blocks, 20 B in total\n" in lost, lost)
-    must("\n  and           2 blocks of 26 B indirectly lost\n" in lost, lost)
+    must("memory leak: 20 B in 2 blocks\n" in lost, lost)
+    must("\n  and           26 B in 2 blocks indirectly lost\n" in lost, lost)
     must("\n  first         0x700000010100, 10 bytes\n" in lost, lost)
     must("\n  allocated by  thread 1, tid 101\n" in lost, lost)
-    must("\n  witness       no pointer to it\n" in lost, lost)
+    must("\n  referrer      no pointer to it\n" in lost, lost)
     must("\n  process       2000000000 prog1\n" in lost, lost)
-    must("\n  allocated\n                  /opt/demo/prog+0x1010\n" in lost, lost)
+    must("\n  allocated\n     /opt/demo/prog+0x1010\n" in lost, lost)
     must(rtcheck("show", "mel-00000000", "run.pool").returncode == 1)
 
 
@@ -370,7 +366,7 @@ def end_with_options():
     must(done.returncode == 0 and done.stderr == "", done.stderr)
     must("1 double free" in (HERE / "end.2000000000.log").read_text())
     done = rtcheck("report", "--end", make("end.pool", "hand", "options=memuse=yes"))
-    must("Allocated at\n  biu-" in done.stderr, done.stderr)
+    must(re.search(r"allocated at\n.*  biu-", done.stderr), done.stderr)
 
 
 @check

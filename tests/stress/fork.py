@@ -324,7 +324,7 @@ def equal_pids(stage):
     for image in inner:
         must('parent' not in image, 'a parent in another namespace', image)
         must(image['exit'].get('status') == 0, 'ended by', image['exit'])
-    must('in control; no leaks; exit status 7' in run.log, run.log)
+    must('no errors, no leaks; exit status 7' in run.log, run.log)
     return '%d of %d with equal numbers' % (len(inner), len(others))
 
 

@@ -135,7 +135,7 @@ def in_mid_run():
     must("leak check 1 of " in done.stderr and "2 findings by going.json\n" in done.stderr, done.stderr)
     meanwhile, end = reported_meanwhile(("./going", "new"))
     must(meanwhile.count(" mel-") == 1 and meanwhile.count("duf-") == 1, "while it went on:", meanwhile)
-    must("2 problems: 1 leak, 1 double free;" in end, "at its end:", end)
+    must(": 1 double free, 1 leak (" in end, "at its end:", end)
     env = dict(os.environ, LD_PRELOAD=BUILD + "/lib/librtcheck.so", RTCHECK_OPTIONS="baseline=going.json")
     printed = subprocess.run("./going", stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=60).stderr
     must("leak check 1 of " in printed and " mel-" not in printed, "by hand:", printed)
@@ -156,14 +156,14 @@ def main():
     must(read("known.json") == first, "written anew it is another")
 
     done = rtcheck("--baseline=known.json")
-    must(done.returncode == 7 and "no problems" in done.stderr and "2 findings by known.json\n" in done.stderr, done.stderr)
+    must(done.returncode == 7 and "rtcheck: no errors" in done.stderr and "2 findings by known.json\n" in done.stderr, done.stderr)
     must(set(done.status.values()) == {"known"}, done.status)
     build("second", "\n\n\n/* other lines */\nint other(void);\nint other(void) { return 1; }\n")
     must(rtcheck("--baseline=known.json").returncode == 7, "lines moved")
     done = rtcheck("--baseline=known.json", program=("./prog", "1", "more"))
-    must(done.returncode == 9 and "1 problem: 1 leak;" in done.stderr and "lose_more" in done.stderr, done.stderr)
+    must(done.returncode == 9 and ": 1 leak (" in done.stderr and "lose_more" in done.stderr, done.stderr)
     done = rtcheck("--baseline=known.json", program=("./prog", "2"))
-    must(done.returncode == 9 and "1 problem: 1 leak;" in done.stderr, "twice as many:", done.stderr)
+    must(done.returncode == 9 and ": 1 leak (" in done.stderr, "twice as many:", done.stderr)
     done = rtcheck("--baseline=known.json", program=("./prog", "0"))
     must(done.returncode == 7 and "1 finding by known.json; 1 of it not found any more" in done.stderr, done.stderr)
 

@@ -18,8 +18,8 @@ def run_with(stage, rule, *options):
 
 def table(log):
     lines = log.split('\n')
-    first = next(i for i, line in enumerate(lines) if line.startswith('IN USE AT EXIT'))
-    return lines[first], '\n'.join(line for line in lines[first:] if line.startswith('  biu-'))
+    first = next(i for i, line in enumerate(lines) if line.startswith('in use  '))
+    return lines[first], '\n'.join(line for line in lines[first:] if ' biu-' in line)
 
 
 def status_of(run, function):

@@ -2,18 +2,76 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "options.h"
 
+#define COLUMNS_LEAST 40
+#define COLUMNS_MOST 1000
+#define COLUMNS_UNKNOWN 100
+
+static bool is_smart_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+
+    return isatty(fd) && !(term && strcmp(term, "dumb") == 0);
+}
+
 /* no-color.org: NO_COLOR counts if it is set and not empty, whatever its value. */
 static bool wants_color(const struct options *o, int fd)
 {
-    const char *color = option_text(o, "color"), *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    const char *color = option_text(o, "color"), *no = getenv("NO_COLOR");
 
     if (strcmp(color, "auto") != 0)
         return strcmp(color, "always") == 0;
-    return isatty(fd) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+    return is_smart_terminal(fd) && !(no && *no);
+}
+
+/* There is no query for OSC 8: these variables are set by terminals that support it. */
+static bool wants_links(const struct options *o, int fd)
+{
+    static const char *const known[] = {
+        "VTE_VERSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID",  "WEZTERM_PANE",
+        "WT_SESSION",  "DOMTERM",         "ITERM_SESSION_ID", "GHOSTTY_RESOURCES_DIR"};
+    const char *links = option_text(o, "hyperlinks");
+
+    if (strcmp(links, "auto") != 0)
+        return strcmp(links, "always") == 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (getenv(known[i]))
+            return is_smart_terminal(fd);
+    return false;
+}
+
+/* The width of the terminal; COLUMNS counts also without one. 0: the text is for a log. */
+static unsigned columns(int fd)
+{
+    const char *given = getenv("COLUMNS");
+    long wanted = given ? strtol(given, NULL, 10) : 0;
+    struct winsize size;
+
+    if (wanted >= COLUMNS_LEAST && wanted <= COLUMNS_MOST)
+        return (unsigned)wanted;
+    if (!isatty(fd))
+        return 0;
+    if (ioctl(fd, TIOCGWINSZ, &size) || size.ws_col < COLUMNS_LEAST || size.ws_col > COLUMNS_MOST)
+        return COLUMNS_UNKNOWN;
+    return size.ws_col;
+}
+
+/* The height of the terminal without the prompt; 0: not known. */
+static unsigned lines(int fd)
+{
+    struct winsize size;
+
+    return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row - 1u
+                                                                              : 0;
+}
+
+static unsigned source_lines(const struct options *o, int fd)
+{
+    return isatty(fd) || option_is_given(o, "source") ? option_number(o, "source", 1) : 0;
 }
 
 static enum print_use print_use(const struct options *o)
@@ -24,7 +82,7 @@ static enum print_use print_use(const struct options *o)
         return PRINT_USE_NOTHING;
     if (strcmp(at_exit, "verbose") == 0)
         return PRINT_USE_STACKS;
-    return option_flag(o, "memuse") ? PRINT_USE_TABLE : PRINT_USE_TOP;
+    return option_flag(o, "memuse") || option_flag(o, "verbose") ? PRINT_USE_TABLE : PRINT_USE_SUM;
 }
 
 static enum print_leaks print_leaks(const struct options *o)
@@ -112,9 +170,15 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .used_rules = option_flag(o, "print-suppressions"),
         .stale_rules = option_flag(o, "stale-suppressions"),
         .quiet = option_flag(o, "quiet"),
-        .all = option_flag(o, "all"),
+        .all = option_flag(o, "all") || !isatty(fd),
         .deterministic = option_flag(o, "deterministic"),
         .color = wants_color(o, fd),
+        .links = wants_links(o, fd),
+        .cost = option_flag(o, "cost") || option_flag(o, "verbose"),
+        .columns = columns(fd),
+        .lines = lines(fd),
+        .source = source_lines(o, fd),
+        .wrappers = option_text(o, "wrappers"),
         .frames = option_number(o, "num-callers", 0),
         .pool = pool,
         .source_root = source_root(o),

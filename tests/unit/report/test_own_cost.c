@@ -55,18 +55,18 @@ static void in_words(void **state)
     struct build b = with_our_share(1);
 
     (void)state;
-    must_print(text_of(&b, (struct print_options){0}),
+    must_print(text_of(&b, (struct print_options){.cost = true}),
                "                own cost: 1.235 ms, 10.0 % of the task clock: allocate 0.200, unwind 0.300, scan 0.735; report ");
     b = with_our_share(1);
-    must_print(text_of(&b, (struct print_options){0}), ", beside it (scan, start, report: CPU clock)\n");
+    must_print(text_of(&b, (struct print_options){.cost = true}), ", beside it (scan, start, report: CPU clock)\n");
     b = with_our_share(1);
-    must_print(text_of(&b, (struct print_options){0}),
+    must_print(text_of(&b, (struct print_options){.cost = true}),
                "                an allocation: p50 44 ns, p99 480 ns; a free: p50 22 ns, p99 22 ns (6 of about 6000 operations "
                "timed, by the processor's clock)\n"
                "                in these: page faults about 8 (getrusage), in our system calls 0.002 ms; "
                "cycles n/a: not asked for, by --counters=cycles\n");
     b = with_our_share(8000); /* more than the 413 that there were */
-    must_print(text_of(&b, (struct print_options){0}), "in these: page faults about 413 (getrusage),");
+    must_print(text_of(&b, (struct print_options){.cost = true}), "in these: page faults about 413 (getrusage),");
 }
 
 /* Faults of scan and start are all counted: at most the rest of 413 belongs to the operations. */
@@ -82,7 +82,7 @@ static void faults_of_parts(void **state)
     c->alloc_times[cost_time_class(90)] = 4000;
     c->work[COST_SCAN] = (struct cost_done){.faults = 300, .ns = 1};
     c->work[COST_START] = (struct cost_done){.faults = 13, .ns = 1};
-    must_print(text_of(&b, (struct print_options){0}),
+    must_print(text_of(&b, (struct print_options){.cost = true}),
                "in these: page faults about 100 (getrusage), in our system calls 0.000 ms; page faults of scan 300, of start 13 (getrusage); cycles n/a");
 }
 
@@ -96,21 +96,21 @@ static void not_known(void **state)
 
     (void)state;
     an_image(&b, 0, 0, 0)->every = 1000; /* no rate: it was killed before that */
-    must_print(text_of(&b, (struct print_options){0}), "\n                own cost: n/a: the processor's clock was forbidden, or ");
+    must_print(text_of(&b, (struct print_options){.cost = true}), "\n                own cost: n/a: the processor's clock was forbidden, or ");
     b = build_begin();
     slab = build_slab(&b, build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT), 1, 32, 64);
     build_block(slab, 0, BLOCK_LIVE, 20, 0);
-    must_print(text_of(&b, (struct print_options){0}),
-               "own cost: n/a: nothing was timed: no process came so far; a block in use: 16 B of record, 12.0 B of redzone and rounding\n");
+    must_print(text_of(&b, (struct print_options){.cost = true}),
+               "own cost: n/a: no process has recorded it; a block in use: 16 B of record, 12.0 B of redzone and rounding\n");
     b = build_begin();
     build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT);
     strcpy(build_run(&b)->options, "leaks=no:cost-every=0:frames=9");
-    must_print(text_of(&b, (struct print_options){0}), "own cost: n/a: nothing was timed: cost-every=0\n");
+    must_print(text_of(&b, (struct print_options){.cost = true}), "own cost: n/a: nothing was timed: cost-every=0\n");
     b = build_begin();
     build_image(&b, 1, 0, NOBODYS_PID, IMAGE_ROOT);
     strcpy(build_run(&b)->options, "cost_every=05");
     build_run(&b)->version_minor = 5;
-    must_print(text_of(&b, (struct print_options){0}), "own cost: n/a: not timed by the version that wrote the file\n");
+    must_print(text_of(&b, (struct print_options){.cost = true}), "own cost: n/a: not timed by the version that wrote the file\n");
 }
 
 /* Of two processes one has no known costs, and both had a share. */
@@ -120,7 +120,7 @@ static void of_some(void **state)
 
     (void)state;
     build_image_header(&b, build_image(&b, 2, 1, NOBODYS_PID + 1, IMAGE_FORK))->state = IMAGE_OPEN;
-    must_print(text_of(&b, (struct print_options){0}),
+    must_print(text_of(&b, (struct print_options){.cost = true}),
                "own cost: 1.235 ms, n/a % of the task clock, which is of 1 of 2 processes: allocate 0.200,");
 }
 
@@ -139,7 +139,7 @@ static void as_many_as_there_were(void **state)
         c->whole[COST_RESIZE] = (struct cost_done){4, 4000, 500000, 0, 0};
         c->work[COST_ALLOCATE] = (struct cost_done){4, 2000, 600000, 0, 0};
         c->alloc_times[cost_time_class(90)] = 4000;
-        const char *text = text_of(&b, (struct print_options){0});
+        const char *text = text_of(&b, (struct print_options){.cost = true});
         must_print(text, stopped ? "own cost: 1.500 ms" : "own cost: 1.750 ms"); /* 1.5 x 1 ms + 0.5 x 0.5 ms */
         must_print(text, "(8 of about 8000 operations timed, by the processor's clock");
         must_print(text, stopped ? "faults about 12 (getrusage), in our system calls 0.150 ms" : "faults about 24 (getrusage), in our system calls 0.175 ms");

@@ -1,5 +1,5 @@
 /*
- * test_print_costs.c - blocks in use at exit, and the costs of the run: exact texts.
+ * test_print_costs.c - blocks in use at exit, and the costs of the run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include "text.h"
 #include "made_image.h"
+#include "golden.h"
 
 static struct made_image an_image(struct build *b, uint32_t number, uint32_t parent)
 {
@@ -29,85 +30,126 @@ static struct build with_use(void)
 static void test_use(void **state)
 {
     struct build b = with_use();
-    const char *text = text_of(&b, (struct print_options){0});
+    static const struct {
+        enum print_use use;
+        const char *name;
+    } cases[] = {
+        {PRINT_USE_SUM, "use: sum"},
+        {PRINT_USE_NOTHING, "use: nothing"},
+        {PRINT_USE_TABLE, "use: table"},
+        {PRINT_USE_STACKS, "use: stacks"},
+    };
 
     (void)state;
-    must_print(text, "IN USE AT EXIT  9 B in 1 block; peak 19.5 KiB\n"
-                   "  9 B in 1 block  prog1+0x90  <- prog1+0x80  <- prog1+0x70\nCOST");
-    b = with_use();
-    must_not_print(text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING}), "IN USE");
-    b = with_use();
-    text = text_of(&b, (struct print_options){.use = PRINT_USE_STACKS});
-    must_print(text, "          9 B    100.0%          1          9 B  \n"
-                   "                  prog1+0x90\n");
-    must_print(text, "                  prog1+0x20\n                  ... 1 more\nCOST");
-    b = with_use();
     an_image(&b, 2, 1);
-    must_print(text_of(&b, (struct print_options){0}), "; peak 19.5 KiB in one process\n");
+    golden_add("use: peak of two processes", text_of(&b, (struct print_options){0}));
+    for (size_t i = 0; i < countof(cases); i++) {
+        b = with_use();
+        golden_add(cases[i].name, text_of(&b, (struct print_options){.use = cases[i].use}));
+    }
+}
+
+/* The text with one line of costs, and in detail. */
+static void add_both(const char *name, struct build (*make)(void))
+{
+    char longer[80];
+    struct build b = make();
+
+    golden_add(name, text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING}));
+    b = make();
+    snprintf(longer, sizeof longer, "%s, in detail", name);
+    golden_add(longer, text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING, .cost = true}));
+}
+
+static struct build with_costs(uint32_t known)
+{
+    struct build b = build_begin();
+
+    build_costs(build_image_header(&b, an_image(&b, 1, 0).area), known);
+    return b;
+}
+
+static struct build all_costs(void)
+{
+    return with_costs(COST_CLOCK | COST_RUSAGE);
+}
+
+static struct build clock_only(void)
+{
+    return with_costs(COST_CLOCK);
+}
+
+static struct build long_clock(void)
+{
+    struct build b = all_costs();
+
+    build_image_header(&b, 1)->task_clock_ns = 1950000000;
+    return b;
+}
+
+static struct build killed_child(void)
+{
+    struct build b = all_costs();
+
+    build_image_header(&b, an_image(&b, 2, 1).area)->state = IMAGE_OPEN;
+    return b;
+}
+
+static struct build killed(void)
+{
+    struct build b = build_begin();
+
+    build_image_header(&b, an_image(&b, 1, 0).area)->state = IMAGE_OPEN;
+    return b;
+}
+
+static struct build old_version(void)
+{
+    struct build b = build_begin();
+
+    an_image(&b, 1, 0);
+    build_run(&b)->version_minor = 1;
+    return b;
 }
 
 static void test_costs(void **state)
 {
-    struct build b = build_begin();
-    struct made_image p = an_image(&b, 1, 0), q;
-
     (void)state;
-    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
-    must_print(text_of(&b, (struct print_options){0}),
-               "COST            task clock 12.346 ms (clock_gettime)\n"
-               "                page faults 412 + 1 major, context switches 3 + 2 forced, max rss 8.0 MiB (getrusage)\n"
-               "                checker: 5 allocs, 4 frees, 96.0 KiB of records\n");
-    b = build_begin();
-    p = an_image(&b, 1, 0);
-    build_costs(build_image_header(&b, p.area), COST_CLOCK);
-    must_print(text_of(&b, (struct print_options){0}),
-               "COST            task clock 12.346 ms (clock_gettime)\n"
-               "                page faults, context switches, max rss n/a: not reported by the system\n");
-    b = build_begin();
-    p = an_image(&b, 1, 0);
-    q = an_image(&b, 2, 1);
-    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
-    build_image_header(&b, q.area)->state = IMAGE_OPEN;
-    must_print(text_of(&b, (struct print_options){0}),
-               "COST            task clock 12.346 ms (clock_gettime, of 1 of 2 processes)\n");
-    b = build_begin();
-    p = an_image(&b, 1, 0);
-    build_image_header(&b, p.area)->state = IMAGE_OPEN;
-    must_print(text_of(&b, (struct print_options){0}), "max rss n/a: it was killed\n");
-    b = build_begin();
-    an_image(&b, 1, 0);
-    build_run(&b)->version_minor = 1;
-    must_print(text_of(&b, (struct print_options){0}),
-               "max rss n/a: not counted by the version that wrote the file\n");
+    add_both("costs", all_costs);
+    add_both("costs: clock only", clock_only);
+    add_both("costs: seconds", long_clock);
+    add_both("costs: a child was killed", killed_child);
+    add_both("costs: killed", killed);
+    add_both("costs: old version", old_version);
 }
 
 /* Costs of several processes are added, except the maximum resident size. */
-static void test_costs_of_two(void **state)
+static struct build costs_of_two(void)
 {
-    struct build b = build_begin();
-    struct made_image p = an_image(&b, 1, 0), q = an_image(&b, 2, 1);
+    struct build b = all_costs();
+    struct made_image q = an_image(&b, 2, 1);
 
-    (void)state;
-    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
     build_costs(build_image_header(&b, q.area), COST_CLOCK | COST_RUSAGE);
     build_image_header(&b, q.area)->max_rss_bytes = 4 << 20;
-    must_print(text_of(&b, (struct print_options){0}),
-               "COST            task clock 24.691 ms (clock_gettime)\n"
-               "                page faults 824 + 2 major, context switches 6 + 4 forced, max rss 8.0 MiB (getrusage)\n");
+    return b;
 }
 
 /* Costs of an image before an exec are contained in its successor's. */
-static void test_costs_of_exec(void **state)
+static struct build costs_of_exec(void)
 {
-    struct build b = build_begin();
-    struct made_image p = an_image(&b, 1, 0);
+    struct build b = all_costs();
     uint32_t area = build_image(&b, 2, 1, NOBODYS_PID + 1, IMAGE_EXEC);
 
-    (void)state;
-    build_image_header(&b, p.area)->end_how = END_EXEC;
-    build_costs(build_image_header(&b, p.area), COST_CLOCK | COST_RUSAGE);
+    build_image_header(&b, 1)->end_how = END_EXEC;
     build_costs(build_image_header(&b, area), COST_CLOCK | COST_RUSAGE);
-    must_print(text_of(&b, (struct print_options){0}), "COST            task clock 12.346 ms (clock_gettime)\n");
+    return b;
+}
+
+static void test_costs_of_two(void **state)
+{
+    (void)state;
+    add_both("costs of two processes", costs_of_two);
+    add_both("costs of an exec", costs_of_exec);
 }
 
 int main(void)
@@ -116,7 +158,6 @@ int main(void)
         cmocka_unit_test(test_use),
         cmocka_unit_test(test_costs),
         cmocka_unit_test(test_costs_of_two),
-        cmocka_unit_test(test_costs_of_exec),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

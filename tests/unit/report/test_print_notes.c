@@ -11,12 +11,13 @@
 #include <cmocka.h>
 
 #include "shown.h"
+#include "golden.h"
 
 /* ---- notes --------------------------------------------------------------------------------- */
 
 struct note_case {
     void (*set)(struct build *b, uint32_t area);
-    const char *prints;
+    const char *name;
     bool even_quiet;
 };
 
@@ -184,103 +185,110 @@ static void running_children(struct build *b, uint32_t area)
 }
 
 static const struct note_case notes[] = {
-    {sandboxed,
-     "process 2000000001 (prog1): entered a sandbox: only system calls in use before it "
-     "were made since",
-     false},
-    {unsure,
-     "process 2000000001 (prog1): not sure what it had from its parent: frees of such "
-     "blocks were believed",
-     false},
-    {private, "process 2000000001 (prog1): run file full, incomplete: blocks in use", true},
-    {private_places, "process 2000000001 (prog1): run file full, incomplete: stacks, libraries",
-     true},
-    {unwritten, "process 2000000001 (prog1): 5 more errors were not recorded: run file full", true},
-    {cut, "process 2000000001 (prog1): more leaks than are listed: run file full", true},
-    {starved,
-     "process 2000000001 (prog1): a signal handler that interrupted malloc or free got no "
-     "memory: little is kept for that",
-     true},
-    {wrong_frees, "process 2000000001 (prog1): no errors were looked for, wrong frees only counted",
-     true},
-    {unlooked, "process 2000000001 (prog1): no errors were looked for, wrong frees only counted",
-     false},
-    {unfilled,
-     "process 2000000001 (prog1): freed blocks were not filled: writes to them were not "
-     "looked for",
-     false},
-    {counted,
-     "the results of --counters are not in the run file: it was saved before the launcher wrote them",
-     false},
-    {counted_and_measured,
-     "the results of --counters and --measure are not in the run file: it was saved before the launcher "
-     "wrote them",
-     false},
-    {measured_by_hand, "without the launcher there is no --measure", false},
-    {beyond_limit, "7 more errors were not recorded: error limit 1000", true},
-    {strange_error, "1 error is of a kind that this rtcheck does not know", true},
-    {libcs_frees, "freed 3 blocks of libc's own allocator: passed on to libc", false},
-    {foreign_frees, "2 frees were not judged: the block came from another allocator", false},
-    {children, "1 program was started without us: not checked", true},
-    {unrecorded, "2 processes found no room in the run file: not recorded", true},
-    {reclaimed,
-     "12 processes are no longer in the file, with 20.0 KiB in 3 blocks in use at "
-     "their ends",
-     false},
-    {damaged,
-     "area 2 of the run file is damaged, the rest was used: area without its predecessor "
-     "at 0x80000",
-     true},
-    {lacking,
-     "3 system features are missing here and replaced: populate, noreplace, "
-     "number 63",
-     false},
-    {later_features, "the file has features that this rtcheck does not know: 0x4", false},
-    {killed_child, "process 2000000002 (prog2): killed, or ended unseen; counted as it was then",
-     false},
-    {lost_child,
-     "process 2000000002 (prog2): went on by exec as a program that did not report: "
-     "not checked",
-     true},
-    {own_malloc_child, "process 2000000002 (prog2): not in control: brought a malloc of its own",
-     true},
-    {running_children, "2 processes (first ", false},
+    {sandboxed, "sandboxed", false},
+    {unsure, "unsure", false},
+    {private, "private", true},
+    {private_places, "private places", true},
+    {unwritten, "unwritten", true},
+    {cut, "cut", true},
+    {starved, "starved", true},
+    {wrong_frees, "wrong frees", true},
+    {unlooked, "unlooked", false},
+    {unfilled, "unfilled", false},
+    {counted, "counted", false},
+    {counted_and_measured, "counted and measured", false},
+    {measured_by_hand, "measured by hand", false},
+    {beyond_limit, "beyond limit", true},
+    {strange_error, "strange error", true},
+    {libcs_frees, "libcs frees", false},
+    {foreign_frees, "foreign frees", false},
+    {children, "children", true},
+    {unrecorded, "unrecorded", true},
+    {reclaimed, "reclaimed", false},
+    {damaged, "damaged", true},
+    {lacking, "lacking", false},
+    {later_features, "later features", false},
+    {killed_child, "killed child", false},
+    {lost_child, "lost child", true},
+    {own_malloc_child, "own malloc child", true},
+    {running_children, "running children", false},
 };
+
+static struct build noted(const struct note_case *note)
+{
+    struct build b = build_begin();
+
+    note->set(&b, an_image(&b, 1, IMAGE_ROOT, 0));
+    return b;
+}
+
+static uint32_t notes_in(const char *text)
+{
+    uint32_t count = strncmp(text, "note: ", 6) == 0;
+
+    while ((text = strstr(text, "\nnote: ")) != NULL) {
+        count++;
+        text++;
+    }
+    return count;
+}
+
+/* The lines of notes alone: the rest of the text has test_print.c. */
+static void notes_add(const char *name, const char *text)
+{
+    char *notes = calloc(1, strlen(text) + 1);
+
+    assert_non_null(notes);
+    for (const char *end; *text; text = end) {
+        end = text + strcspn(text, "\n");
+        end += *end == '\n';
+        if (strncmp(text, "note: ", 6) == 0)
+            strncat(notes, text, (size_t)(end - text));
+    }
+    golden_add(name, notes);
+    free(notes);
+}
 
 static void test_notes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < countof(notes); i++) {
-        char want[256];
-        const char *text;
-        struct build b = build_begin();
-        notes[i].set(&b, an_image(&b, 1, IMAGE_ROOT, 0));
-        snprintf(want, sizeof want, "  note: %s", notes[i].prints);
-        text = text_of(&b, &plain);
-        if (!strstr(text, want))
-            fail_msg("missing: %s in\n%s", want, text);
-        assert_null(strstr(strstr(text, "note: ") + 1, "note: ")); /* and no other note */
-        b = build_begin();
-        notes[i].set(&b, an_image(&b, 1, IMAGE_ROOT, 0));
+        struct build b = noted(&notes[i]);
+        const char *text = text_of(&b, &plain);
+        assert_int_equal(notes_in(text), 1); /* and no other note */
+        if (notes[i].set == running_children) /* the pids are of this run */
+            assert_non_null(strstr(text, "\nnote: 2 processes (first "));
+        else
+            notes_add(notes[i].name, text);
+        b = noted(&notes[i]);
         text = text_of(&b, &quiet);
         if (!!text[0] != notes[i].even_quiet)
-            fail_msg("quiet, %s:\n%s", notes[i].prints, text);
+            fail_msg("quiet, %s:\n%s", notes[i].name, text);
     }
+}
+
+/* On a terminal a note is broken between words, below its first word. */
+static void test_narrow(void **state)
+{
+    struct shown narrow = {.how = {.columns = 80}, .wait_status = -1};
+    struct build b = build_begin();
+
+    (void)state;
+    libcs_frees(&b, an_image(&b, 1, IMAGE_ROOT, 0));
+    unsure(&b, 1);
+    private_places(&b, 1);
+    golden_add("three notes on 80 columns", text_of(&b, &narrow));
 }
 
 /* Its actions are unknown, whatever else its header contains. */
 static void test_damaged_child(void **state)
 {
     struct build b = build_begin();
-    const char *text;
 
     (void)state;
     an_image(&b, 1, IMAGE_ROOT, 0);
     build_image_header(&b, an_image(&b, 2, IMAGE_FORK, 0))->argv_bytes = UINT32_MAX;
-    text = text_of(&b, &quiet);
-    assert_non_null(strstr(text, "  note: area 2 of the run file is damaged, the rest was used: arguments have no end "));
-    assert_non_null(strstr(text, "  note: process 2000000002 (prog2): not in control: what was recorded of it is damaged\n"));
-    assert_non_null(strstr(text, "\nrtcheck: incomplete: 1 area of the run file damaged; "));
+    golden_add("damaged child, quiet", text_of(&b, &quiet));
 }
 
 /* Printed if the fault address contains the fill of freed memory, whatever the wait status. */
@@ -298,7 +306,7 @@ static void test_crash(void **state)
         struct build b = build_begin();
         struct shown shown = {.wait_status = cases[i].wait_status};
         build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1))->flags |= cases[i].flags;
-        const char *note = strstr(text_of(&b, &shown), "  note: process 2000000001 (prog1): crashed, perhaps ");
+        const char *note = strstr(text_of(&b, &shown), "note: process 2000000001 (prog1): crashed, perhaps ");
         assert_int_equal(note != NULL, cases[i].is_noted);
     }
 }
@@ -316,35 +324,39 @@ static void test_quiet(void **state)
 static void test_many_notes(void **state)
 {
     struct build b = build_begin();
-    uint32_t area = an_image(&b, 1, IMAGE_ROOT, 4), lines = 0;
-    const char *text;
+    uint32_t area = an_image(&b, 1, IMAGE_ROOT, 4);
 
     (void)state;
     sandboxed(&b, area);
     unsure(&b, area);
     wrong_frees(&b, area);
     children(&b, area);
-    text = text_of(&b, &plain);
-    assert_non_null(strstr(text, "  note: 2 more with --all\n"));
-    for (const char *at = text; *at; at++)
-        lines += *at == '\n';
-    assert_int_equal(lines, 13);
+    golden_add("four notes", text_of(&b, &plain));
     b = build_begin();
     area = an_image(&b, 1, IMAGE_ROOT, 4);
     sandboxed(&b, area);
     unsure(&b, area);
     wrong_frees(&b, area);
-    assert_null(strstr(text_of(&b, &plain), "more with"));
+    golden_add("three notes", text_of(&b, &plain));
+    b = build_begin();
+    area = an_image(&b, 1, IMAGE_ROOT, 4);
+    sandboxed(&b, area);
+    unsure(&b, area);
+    wrong_frees(&b, area);
+    children(&b, area);
+    golden_add("four notes, all",
+               text_of(&b, &(struct shown){.how = {.all = true}, .wait_status = -1}));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_damaged_child),
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_many_notes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "text.h"
+#include "golden.h"
 
 static char prog[] = "/opt/prog", lib[] = "/opt/lib.so";
 static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c", header[] = "inc/e.h",
@@ -50,7 +51,7 @@ static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.fra
                               {.frames = headers, .count = 2}, {.frames = recursive, .count = 7},
                               {.frames = recursive_headers, .count = 6}};
 
-static const struct report report = {
+static struct report report = {
     .modules = modules, .module_count = 2, .frames = frames, .frame_count = 9,
     .sites = sites,     .site_count = 8,
 };
@@ -63,8 +64,9 @@ static const char *printed(void (*print)(const struct page *page), struct print_
     static char text[4096];
 
     memset(text, 0, sizeof text);
-    page = (struct page){.how = &how, .program = prog, .frames = shown, .whole = whole};
-    page.out = fmemopen(text, sizeof text - 1, "w");
+    page = page_of(fmemopen(text, sizeof text - 1, "w"), &how, prog);
+    page.frames = shown;
+    page.whole = whole;
     assert_non_null(page.out);
     print(&page);
     fclose(page.out);
@@ -121,84 +123,58 @@ static void no_place(const struct page *p)
     site_put(&report, 1, p->frames, p);
 }
 
-#define INDENT "                  "
+/* Add the stack as it is printed in a report, and with all details. */
+static void add_both(const char *name, void (*print)(const struct page *page))
+{
+    char longer[80];
+
+    golden_add(name, printed(print, (struct print_options){0}, 9, false));
+    snprintf(longer, sizeof longer, "%s, whole", name);
+    golden_add(longer, printed(print, (struct print_options){0}, 9, true));
+}
 
 static void test_lines(void **state)
 {
     (void)state;
-    assert_string_equal(printed(first_stack, (struct print_options){0}, 9, false),
-                        "     allocated    swap  e.h:3  (inlined)\n"
-                        INDENT "sort  e.c:5  (inlined)\n"
-                        INDENT "main  e.c:9\n"
-                        INDENT "sort+0x20  lib.so\n"
-                        INDENT "lib.so+0x3030\n"
-                        INDENT "0x4242 in no known module\n"
-                        INDENT "prog+0x5050\n");
-    assert_non_null(strstr(printed(first_stack, (struct print_options){.deterministic = true}, 9, false),
-                           INDENT "an address in no known module\n"));
+    add_both("lines", first_stack);
+    golden_add("lines, deterministic",
+               printed(first_stack, (struct print_options){.deterministic = true}, 9, false));
+    golden_add("lines in colours", printed(first_stack, (struct print_options){.color = true}, 9, false));
+    golden_add("lines on 40 columns", printed(first_stack, (struct print_options){.columns = 40}, 9, false));
+    golden_add("lines on 10 columns", printed(first_stack, (struct print_options){.columns = 10}, 9, false));
 }
 
-/* All details, including those omitted in a short text. */
-static void test_whole(void **state)
-{
-    (void)state;
-    assert_string_equal(printed(first_stack, (struct print_options){0}, 9, true),
-                        "     allocated    swap  inc/e.h:3  (inlined)\n"
-                        INDENT "sort  src/e.c:5  (inlined)\n"
-                        INDENT "main+0x1a  src/e.c:9  /opt/prog+0x1189\n"
-                        INDENT "sort+0x20  /opt/lib.so+0x2020\n"
-                        INDENT "/opt/lib.so+0x3030\n"
-                        INDENT "0x4242 in no known module\n"
-                        INDENT "/opt/prog+0x5050\n");
-}
-
-/* Functions are counted; the number of omitted frames is printed. */
+/* Functions are counted; the number of omitted frames is printed, and the outermost is kept. */
 static void test_limit(void **state)
 {
     (void)state;
-    assert_string_equal(printed(first_stack, (struct print_options){0}, 2, false),
-                        "     allocated    swap  e.h:3  (inlined)\n"
-                        INDENT "sort  e.c:5  (inlined)\n"
-                        INDENT "... 4 more\n");
+    for (uint32_t most = 1; most <= 6; most++) {
+        char name[40];
+        snprintf(name, sizeof name, "at most %u functions of 7", most);
+        golden_add(name, printed(first_stack, (struct print_options){0}, most, false));
+    }
 }
 
 static void test_cut(void **state)
 {
     (void)state;
-    assert_null(strstr(printed(cut_stack, (struct print_options){0}, 9, false), "ends here"));
-    assert_non_null(strstr(printed(cut_stack, (struct print_options){0}, 9, true),
-                           INDENT "(ends here: deeper than is kept)\n"));
+    add_both("cut", cut_stack);
 }
 
 /* The frame interrupted by a signal is marked, also between frames that would be merged. */
 static void test_signal(void **state)
 {
     (void)state;
-    assert_string_equal(printed(interrupted_stack, (struct print_options){0}, 9, false),
-                        "     freed        sort+0x20  lib.so\n"
-                        INDENT "lib.so+0x3030  (signal)\n"
-                        INDENT "... 4 frames in lib.so\n");
-    assert_non_null(strstr(printed(interrupted_stack, (struct print_options){0}, 9, true),
-                           INDENT "/opt/lib.so+0x3030  (signal)\n"
-                           INDENT "/opt/lib.so+0x6060\n"));
+    add_both("signal", interrupted_stack);
 }
 
 /* However deep the recursion is, its first caller is shown. */
 static void test_recursion(void **state)
 {
     (void)state;
-    assert_string_equal(printed(recursive_stack, (struct print_options){0}, 5, false),
-                        "     freed        sort+0x20  lib.so\n"
-                        INDENT "main  e.c:7\n"
-                        INDENT "... 3 times the same\n"
-                        INDENT "prog+0x5050\n"
-                        INDENT "prog+0x5050\n");
-    assert_null(strstr(printed(recursive_stack, (struct print_options){0}, 9, true), "same"));
-    assert_string_equal(printed(recursive_header_stack, (struct print_options){0}, 9, false),
-                        "     freed        ... 3 functions in headers\n"
-                        INDENT "sort  v.h:4\n"
-                        INDENT "main  e.c:7\n"
-                        INDENT "sort+0x20  lib.so\n");
+    add_both("recursion", recursive_stack);
+    golden_add("recursion, 5 functions", printed(recursive_stack, (struct print_options){0}, 5, false));
+    add_both("recursion in headers", recursive_header_stack);
 }
 
 /*
@@ -208,37 +184,26 @@ static void test_recursion(void **state)
 static void test_headers(void **state)
 {
     (void)state;
-    assert_string_equal(printed(header_stack, (struct print_options){0}, 9, false),
-                        "     freed        ... 3 functions in headers\n"
-                        INDENT "sort  v.h:4\n"
-                        INDENT "main  e.c:7\n"
-                        INDENT "sort  v.h:4\n"
-                        INDENT "sort  v.h:4\n");
-    assert_string_equal(printed(header_stack, (struct print_options){0}, 2, false),
-                        "     freed        ... 3 functions in headers\n"
-                        INDENT "sort  v.h:4\n"
-                        INDENT "... 3 more\n");
-    assert_null(strstr(printed(header_stack, (struct print_options){0}, 9, true), "headers"));
-    assert_string_equal(printed(header_line, (struct print_options){0}, 2, false), "main  e.c:7  <- sort  v.h:4");
-    assert_string_equal(printed(header_only_line, (struct print_options){0}, 1, false), "swap  v.h:1  (inlined)");
+    add_both("headers", header_stack);
+    golden_add("headers, 2 functions", printed(header_stack, (struct print_options){0}, 2, false));
+    golden_add("headers, one line", printed(header_line, (struct print_options){0}, 2, false));
+    golden_add("headers only, one line", printed(header_only_line, (struct print_options){0}, 1, false));
 }
 
 static void test_one_line(void **state)
 {
     (void)state;
-    assert_string_equal(printed(one_line, (struct print_options){0}, 4, false),
-                        "swap  e.h:3  (inlined)  <- sort  e.c:5  (inlined)  <- main  e.c:9  <- "
-                        "sort+0x20  lib.so");
-    assert_string_equal(printed(no_place, (struct print_options){0}, 3, false), "place not recorded");
+    golden_add("one line", printed(one_line, (struct print_options){0}, 4, false));
+    golden_add("no place", printed(no_place, (struct print_options){0}, 3, false));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_whole),    cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_lines), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_cut),   cmocka_unit_test(test_signal),   cmocka_unit_test(test_headers),
         cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_one_line),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

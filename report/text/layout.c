@@ -1,0 +1,139 @@
+/*
+ * layout.c - text in the width of a page.
+ *
+ * A line is broken between words or between frames, never inside a name: names are searched for and
+ * copied. Text for a log (page.wraps unset) is broken between frames only, so that a message stays
+ * one line for grep. Widths are counted in characters of the escaped text; bytes that are not
+ * printable take four columns (\xNN).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+uint32_t columns_of(const char *text)
+{
+    uint32_t columns = 0;
+
+    while (*text) {
+        unsigned bytes = printable_bytes(text);
+        columns += bytes ? 1 : 4;
+        text += bytes ? bytes : 1;
+    }
+    return columns;
+}
+
+void spaces_put(FILE *out, uint32_t count)
+{
+    fprintf(out, "%*s", (int)count, "");
+}
+
+/* Print the first `bytes` bytes of untrusted text. */
+static void part_put(FILE *out, const char *text, size_t bytes)
+{
+    char *part = xalloc(strndup(text, bytes));
+
+    text_put(out, part);
+    free(part);
+}
+
+static uint32_t part_columns(const char *text, size_t bytes)
+{
+    char *part = xalloc(strndup(text, bytes));
+    uint32_t columns = columns_of(part);
+
+    free(part);
+    return columns;
+}
+
+/* Return the bytes of `text` that fit in `room` columns, up to a blank; at least one word. */
+static size_t line_bytes(const char *text, uint32_t room)
+{
+    size_t fits = 0;
+
+    for (size_t end = 0; text[end]; fits = end) {
+        end = fits + strspn(text + fits, " ");
+        end += strcspn(text + end, " ");
+        if (fits > 0 && part_columns(text, end) > room)
+            break;
+    }
+    return fits;
+}
+
+uint32_t words_put(const struct page *page, uint32_t at, uint32_t indent, uint32_t reserved,
+                   const char *text)
+{
+    uint32_t width = page->columns - reserved;
+
+    while (page->wraps && at + columns_of(text) > width) {
+        size_t bytes = line_bytes(text, width > at ? width - at : 1);
+        if (text[bytes] == 0)
+            break;
+        part_put(page->out, text, bytes);
+        text += bytes + strspn(text + bytes, " ");
+        fputc('\n', page->out);
+        spaces_put(page->out, indent);
+        at = indent;
+        width = page->columns;
+    }
+    text_put(page->out, text);
+    return at + columns_of(text);
+}
+
+void fact_print(const char *name, const char *text, const struct page *page)
+{
+    set_colour(page, COLOUR_HEADING);
+    fprintf(page->out, "%-*s", (int)FACT_INDENT, name);
+    set_colour(page, COLOUR_NONE);
+    words_put(page, FACT_INDENT, FACT_INDENT, 0, text);
+    fputc('\n', page->out);
+}
+
+/* ---- the head of a finding ------------------------------------------------------------------- */
+
+static uint32_t digits_of(uint32_t number)
+{
+    uint32_t digits = 1;
+
+    for (; number >= 10; number /= 10)
+        digits++;
+    return digits;
+}
+
+void id_put(const char *id, uint32_t at, const struct page *page)
+{
+    uint32_t columns = columns_of(id) + 2;
+
+    spaces_put(page->out, at + columns <= page->columns ? page->columns - at - columns + 2 : 2);
+    set_colour(page, COLOUR_FAINT);
+    text_put(page->out, id);
+    set_colour(page, COLOUR_NONE);
+}
+
+/*
+ * The id is at the right end of the first line. So the first line is formatted first: the words that
+ * do not fit beside the id follow below.
+ */
+void finding_head_put(const struct page *page, uint32_t number, enum colour colour,
+                      const char *title, const char *text, const char *id)
+{
+    uint32_t indent = digits_of(number) < 2 ? HEAD_INDENT : digits_of(number) + 2;
+    uint32_t at = indent + columns_of(title), width = page->columns - columns_of(id) - 2;
+    size_t bytes = strlen(text);
+
+    fprintf(page->out, "%-*u", (int)indent, number);
+    set_colour(page, colour);
+    text_put(page->out, title);
+    set_colour(page, COLOUR_NONE);
+    if (page->wraps && at + columns_of(text) > width)
+        bytes = line_bytes(text, width > at ? width - at : 1);
+    part_put(page->out, text, bytes);
+    id_put(id, at + part_columns(text, bytes), page);
+    fputc('\n', page->out);
+    text += bytes + strspn(text + bytes, " ");
+    if (!*text)
+        return;
+    spaces_put(page->out, HEAD_INDENT);
+    words_put(page, HEAD_INDENT, HEAD_INDENT, 0, text);
+    fputc('\n', page->out);
+}
