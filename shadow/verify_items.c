@@ -213,6 +213,17 @@ static bool root_is_good(const struct look *l, const struct segment *s, uint32_t
     return true;
 }
 
+static bool crash_is_good(const struct look *l, const struct segment *s, uint32_t i)
+{
+    const struct crash_record *c = item_at(s, i);
+
+    if (c->registers > CRASH_REGISTERS)
+        return bad(l, c, "crash with more registers than it has room for");
+    if (!is_text(c->exception, sizeof c->exception))
+        return bad(l, c, "exception of a crash has no end");
+    return true;
+}
+
 static bool leak_check_is_good(const struct look *l, const struct segment *s, uint32_t i)
 {
     const struct leak_check_record *check = item_at(s, i);
@@ -259,6 +270,7 @@ static const struct item_rule {
     [SEGMENT_MARKS] = {sizeof(struct mark_record), NULL, NULL},
     [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), NULL, NULL},
     [SEGMENT_COSTS] = {sizeof(struct cost_record), NULL, NULL},
+    [SEGMENT_CRASHES] = {sizeof(struct crash_record), crash_is_good, NULL},
 };
 static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
 

@@ -44,7 +44,7 @@
  * fields where earlier ones have zeros, or segment kinds, which older readers skip.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 8u
+#define RTC_VERSION_MINOR 9u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES \
@@ -363,6 +363,7 @@ enum segment_kind {
     SEGMENT_MARKS = 16,      /* mark_records; minor version 5 */
     SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 6 */
     SEGMENT_COSTS = 18,      /* one cost_record; minor version 6 */
+    SEGMENT_CRASHES = 19,    /* one crash_record; index = number of the crash; minor version 9 */
     SEGMENT_KIND_COUNT
 };
 

@@ -201,6 +201,7 @@ enum crash_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE, A
 #define CRASH_NON_CANONICAL 4u /* no page can be mapped there; `address` was computed */
 #define CRASH_OF_FILL 8u       /* the address came from the fill of freed memory */
 #define CRASH_OF_STACK 16u     /* just below the end of the stack: stack overflow */
+#define CRASH_WAS_UNMAPPED 32u /* by the call `entry` with the stack free_stack; minor version 9 */
 
 /* Location of a damaged byte (ERROR_WUA). */
 enum error_damage {
@@ -278,6 +279,21 @@ struct error_record {
     uint32_t crash_flags;  /* CRASH_* */
     uint32_t sender;       /* si_pid, if a process sent the signal; else 0 */
     uint64_t reserved[3];
+};
+
+#define CRASH_REGISTERS 40u
+#define CRASH_EXCEPTION_BYTES 128u
+
+/* Registers and exception at a crash.  Its error_record has the same thread and pc. */
+struct crash_record {
+    uint64_t pc;
+    uint32_t thread;
+    uint32_t registers; /* number of valid values */
+    /* by DWARF number, up to the instruction pointer; then the flags */
+    uint64_t value[CRASH_REGISTERS];
+    /* SIGABRT: mangled type of the exception that the thread handles; "": none, or not known */
+    char exception[CRASH_EXCEPTION_BYTES];
+    uint64_t reserved[6];
 };
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
@@ -606,6 +622,7 @@ static_assert(sizeof(struct depot_node) == 16, "on-file layout");
 static_assert(sizeof(struct thread_record) == 128, "on-file layout");
 static_assert(sizeof(struct module_record) == 512, "on-file layout");
 static_assert(sizeof(struct error_record) == 320, "on-file layout");
+static_assert(sizeof(struct crash_record) == 512, "on-file layout");
 static_assert(sizeof(struct leak_group) == 160, "on-file layout");
 static_assert(sizeof(struct root_record) == 152, "on-file layout");
 static_assert(sizeof(struct leak_check_record) == 80, "on-file layout");

@@ -53,24 +53,93 @@ static const struct {
     {"__stack_chk_fail", ", by the stack protector: a buffer on the stack was overrun"},
     {"__assert_fail", ", by a failed assertion"},
     {"__assert_perror_fail", ", by a failed assertion"},
-    {"_ZSt9terminatev", ", by std::terminate: no handler for an exception"},
     {"__chk_fail", ", by a checked libc function: a buffer was too small (_FORTIFY_SOURCE)"},
     {"__cxa_pure_virtual", ", by a call of a pure virtual function"},
 };
 
-static const char *abort_text(struct report *r, const struct error *e)
+/* Functions of the C++ library that call std::terminate for an exception without a handler. */
+static bool is_of_exception(const char *function)
+{
+    static const char *const beginnings[] = {"__cxa_", "__gxx_personality_", "_Unwind_",
+                                             "_ZSt17rethrow_exception"};
+
+    for (size_t i = 0; function && i < countof(beginnings); i++)
+        if (strncmp(function, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+const char *crash_exception(const struct report *r, const struct error *e)
+{
+    const char *type = e->crash.record ? r->crashes[e->crash.record - 1].exception : "";
+
+    return *type ? type : NULL;
+}
+
+char *format_exception(const char *type)
+{
+    static const char before[] = "typeinfo for ";
+    char *symbol, *plain;
+
+    if (asprintf(&symbol, "_ZTI%s", type) < 0)
+        symbol = xalloc(NULL);
+    plain = demangle(symbol);
+    free(symbol);
+    if (!plain || strncmp(plain, before, sizeof before - 1) != 0) {
+        free(plain);
+        return xalloc(strdup(type));
+    }
+    memmove(plain, plain + sizeof before - 1, strlen(plain) - sizeof before + 2);
+    return plain;
+}
+
+/* `caller`: the symbol of the function that called std::terminate; NULL: not known. */
+static void terminate_put(const struct report *r, const struct error *e, const char *caller,
+                          FILE *out)
+{
+    const char *type = crash_exception(r, e);
+    char *plain = type && is_of_exception(caller) ? format_exception(type) : NULL;
+
+    fputs(", by std::terminate", out);
+    if (plain)
+        fprintf(out, ": uncaught %s", plain);
+    free(plain);
+}
+
+/*
+ * The other two end the program for an exception that leaves a noexcept function, by a function
+ * without a symbol.
+ */
+static bool is_terminate(const char *function)
+{
+    return strcmp(function, "_ZSt9terminatev") == 0 ||
+           strcmp(function, "__cxa_call_terminate") == 0 ||
+           strcmp(function, "__gxx_personality_v0") == 0;
+}
+
+static const char *symbol_of(const struct report *r, const struct site *site, uint32_t i)
+{
+    return i < site->count ? r->frames[site->frames[i]].system_name : NULL;
+}
+
+static void abort_put(struct report *r, const struct error *e, FILE *out)
 {
     if (e->stack == NO_SITE)
-        return "";
+        return;
     symbolize_site(r, e->stack);
     const struct site *site = &r->sites[e->stack];
     for (uint32_t i = 0; i < site->count; i++) {
-        const char *name = r->frames[site->frames[i]].system_name;
+        const char *name = symbol_of(r, site, i);
+        if (name && is_terminate(name)) {
+            terminate_put(r, e, is_of_exception(name) ? name : symbol_of(r, site, i + 1), out);
+            return;
+        }
         for (size_t k = 0; name && k < countof(aborts); k++)
-            if (strcmp(name, aborts[k].function) == 0)
-                return aborts[k].text;
+            if (strcmp(name, aborts[k].function) == 0) {
+                fputs(aborts[k].text, out);
+                return;
+            }
     }
-    return "";
 }
 
 static void sent_put(struct report *r, const struct error *e, bool deterministic, FILE *out)
@@ -78,9 +147,10 @@ static void sent_put(struct report *r, const struct error *e, bool deterministic
     const struct image *image = image_of(r, e->image);
     bool by_itself = image && e->crash.sender == (uint32_t)image->pid;
 
-    if (by_itself && e->crash.signal == SIGABRT)
-        fprintf(out, ": abort()%s", abort_text(r, e));
-    else if (by_itself)
+    if (by_itself && e->crash.signal == SIGABRT) {
+        fputs(": abort()", out);
+        abort_put(r, e, out);
+    } else if (by_itself)
         fputs(", sent by the program itself", out);
     else if (deterministic || e->crash.sender == 0)
         fputs(", sent by another process", out);

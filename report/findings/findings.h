@@ -76,6 +76,9 @@ void records_free(struct record *records, uint32_t count);
 
 /* Print the sentence about a crash, for error_sentence. */
 void format_crash(struct report *r, const struct error *e, bool deterministic, FILE *out);
+/* The mangled type of the exception that the thread of an abort handled; NULL: none. */
+const char *crash_exception(const struct report *r, const struct error *e);
+char *format_exception(const char *type);
 
 /* ---- error_sentences.c ----------------------------------------------------------------------- */
 

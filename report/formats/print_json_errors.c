@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine.h"
 #include "print_json_priv.h"
 #include "variables.h"
 
@@ -152,7 +153,20 @@ static void damage_object(struct json *j, const struct error *e)
     close_object(j);
 }
 
-static void crash_object(struct json *j, const struct error *e)
+static void registers_object(struct json *j, const struct report *r, const struct error *e)
+{
+    static const char *const names[] = {DWARF_NAMES, PC_NAME, FLAGS_NAME};
+    const struct crash_record *c = e->crash.record ? &r->crashes[e->crash.record - 1] : NULL;
+
+    if (!c || c->registers < countof(names))
+        return;
+    open_object(j, "registers");
+    for (uint32_t i = 0; i < countof(names); i++)
+        put_hex(j, names[i], c->value[i]);
+    close_object(j);
+}
+
+static void crash_object(struct json *j, const struct report *r, const struct error *e)
 {
     static const char *const accesses[ACCESS_COUNT] = {NULL, "read", "write", "execute"};
     const struct crash *c = &e->crash;
@@ -178,6 +192,12 @@ static void crash_object(struct json *j, const struct error *e)
     put_flag(j, "canonical", !(c->flags & CRASH_NON_CANONICAL));
     put_flag(j, "of_freed_fill", c->flags & CRASH_OF_FILL);
     put_flag(j, "stack_overflow", c->flags & CRASH_OF_STACK);
+    if (crash_exception(r, e)) {
+        char *type = format_exception(crash_exception(r, e));
+        put_text(j, "exception", type);
+        free(type);
+    }
+    registers_object(j, r, e);
     close_object(j);
 }
 
@@ -213,7 +233,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     near_object(j, r, e);
     region_object(j, r, e);
     damage_object(j, e);
-    crash_object(j, e);
+    crash_object(j, r, e);
     json_disposition(j, &e->disposition);
     close_object(j);
     free(sentence);

@@ -29,7 +29,6 @@ static inline bool is_hidden(const struct disposition *disposition)
     return disposition->suppressed_by != 0 || disposition->is_known;
 }
 
-/* One error site: errors of one kind in all processes that had it. Made from error_records. */
 /* Of a crash; see error_record. */
 struct crash {
     uint64_t pc;
@@ -39,8 +38,10 @@ struct crash {
     uint32_t access_bytes;
     uint32_t flags; /* CRASH_* */
     uint32_t sender;
+    uint32_t record; /* its crash_record: an index of report.crashes, plus 1; 0: none */
 };
 
+/* One error site: errors of one kind in all processes that had it. Made from error_records. */
 struct error {
     char id[ID_BYTES];
     uint32_t kind; /* enum error_kind */

@@ -79,6 +79,8 @@ struct report {
     uint32_t frame_count;
     struct site *sites;
     uint32_t site_count;
+    struct crash_record *crashes; /* of errors; see struct crash.record */
+    uint32_t crash_count;
     struct error *errors;
     uint32_t error_count;
     uint64_t strange_errors; /* of kinds that this version does not have */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "machine.h"
 #include "read_priv.h"
 
 /* Return names[n]; "?" if n, which may have any value, has no name. */
@@ -22,7 +23,7 @@ static const char *const segment_states[] = {"building", "current", "superseded"
 static const char *const segment_kinds[] = {
     NULL,       "slab",    "large",       "depot",       "threads",     "modules", "errors",
     "leaks",    "roots",   "leak_checks", "check_leaks", "check_roots", "texts",   "recorded",
-    "mappings", "map_sum", "marks",       "dispatched",  "costs"};
+    "mappings", "map_sum", "marks",       "dispatched",  "costs",       "crashes"};
 static const char *const origins[] = {"untold", "existed", "called", "behind"};
 static const char *const reaches[] = {"none",   "held", "interior", "register",
                                       "behind", "lost", "circle",   "lost_behind"};
@@ -286,6 +287,20 @@ static void dump_errors(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_crashes(const struct segment *s, FILE *out)
+{
+    static const char *const names[] = {DWARF_NAMES, PC_NAME, FLAGS_NAME};
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct crash_record *c = segment_item(s, i);
+        fprintf(out, "   crash thread=%u pc=0x%llx exception=", c->thread, ull(c->pc));
+        text_put(out, c->exception);
+        for (uint32_t k = 0; k < c->registers && k < countof(names); k++)
+            fprintf(out, " %s=0x%llx", names[k], ull(c->value[k]));
+        fputc('\n', out);
+    }
+}
+
 static void dump_leaks(const struct segment *s, FILE *out)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -464,6 +479,8 @@ static void dump_items(const struct segment *s, FILE *out)
         dump_dispatched(s, out);
     else if (s->kind == SEGMENT_COSTS)
         dump_costs(s, out);
+    else if (s->kind == SEGMENT_CRASHES)
+        dump_crashes(s, out);
 }
 
 static void dump_segment(const struct segment *s, uint64_t off, FILE *out)

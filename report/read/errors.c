@@ -57,7 +57,7 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .region = region_of(r, image, e),
         .found_bytes = e->found_bytes,
         .crash = {e->pc, e->signal, e->signal_code, e->access, e->access_bytes, e->crash_flags,
-                  e->sender},
+                  e->sender, 0},
     };
 
     memcpy(error.found, e->found, sizeof error.found);
@@ -77,11 +77,27 @@ static void error_merge(struct error *first, const struct error *e, uint64_t cou
     image_numbers_add(&first->images, image);
 }
 
-void errors_take(struct report *r, struct image *image, const struct error_record *records,
-                 uint32_t count)
+/* Find the crash_record of an error, and add it to the report's. */
+static uint32_t crash_record_take(struct report *r, const struct reading *rd,
+                                  const struct error_record *e)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const struct error_record *e = &records[i];
+    for (uint32_t i = 0; i < rd->crash_count; i++) {
+        const struct crash_record *c = &rd->crashes[i];
+        if (c->pc != e->pc || c->thread != e->thread)
+            continue;
+        r->crashes = grow(r->crashes, r->crash_count, sizeof *r->crashes);
+        r->crashes[r->crash_count++] = *c;
+        return r->crash_count;
+    }
+    return 0;
+}
+
+void errors_take(struct report *r, const struct reading *rd)
+{
+    struct image *image = rd->image;
+
+    for (uint32_t i = 0; i < rd->error_count; i++) {
+        const struct error_record *e = &rd->errors[i];
         uint64_t times = atomic_load_explicit(&e->count, memory_order_relaxed);
         struct error error;
         uint32_t index;
@@ -90,6 +106,8 @@ void errors_take(struct report *r, struct image *image, const struct error_recor
             continue;
         }
         error = error_of(r, image, e);
+        if (error.kind == ERROR_CRASH)
+            error.crash.record = crash_record_take(r, rd, e);
         index = error_intern(r, &error);
         error_merge(&r->errors[index], &error, times ? times : 1, image->number);
     }

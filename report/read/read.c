@@ -33,6 +33,16 @@ static void read_errors(struct reading *rd, const struct segment *s)
     }
 }
 
+static void read_crashes(struct reading *rd, const struct segment *s)
+{
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++) {
+        rd->crashes = grow(rd->crashes, rd->crash_count, sizeof *rd->crashes);
+        memcpy(&rd->crashes[rd->crash_count++], segment_item(s, i), sizeof *rd->crashes);
+    }
+}
+
 /* Store one piece of the program's own suppressions. Pieces may come in any order. */
 static void read_own(struct reading *rd, const struct text_record *text)
 {
@@ -94,6 +104,7 @@ static void (*const readers[])(struct reading *, const struct segment *) = {
     [SEGMENT_MARKS] = read_marks,
     [SEGMENT_DISPATCHED] = read_dispatched,
     [SEGMENT_COSTS] = read_costs,
+    [SEGMENT_CRASHES] = read_crashes,
 };
 
 /* Read the segments of a check in mid-run. `at`: the segment's offset in the file. */
@@ -244,10 +255,11 @@ void image_collect(struct report *r, struct image *image)
     take_blocks(&rd);
     take_costs(&rd);
     image->error_sites = rd.error_count;
-    errors_take(r, image, rd.errors, rd.error_count);
+    errors_take(r, &rd);
     take_own(&rd);
     take_leaks(&rd);
     take_regions(&rd);
     take_mapped(&rd);
     free(rd.errors);
+    free(rd.crashes);
 }

@@ -29,6 +29,8 @@ struct reading {
     uint64_t reallocs;
     struct error_record *errors;
     uint32_t error_count;
+    struct crash_record *crashes; /* of these errors */
+    uint32_t crash_count;
     uint32_t area;        /* the current area */
     uint32_t *leak_areas; /* areas with leaks: read again when the map is known */
     uint32_t leak_area_count;
@@ -109,8 +111,7 @@ struct thread thread_of_number(struct report *r, struct image *image, uint32_t n
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* Merge an image's error records into the report's table. */
-void errors_take(struct report *r, struct image *image, const struct error_record *records,
-                 uint32_t count);
+void errors_take(struct report *r, const struct reading *rd);
 /* Sort the table by time, and each error's list of processes. Call after the last errors_take. */
 void errors_sort(struct report *r);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "machine.h"
 #include "text.h"
 
 #define LABEL 14
@@ -98,6 +99,39 @@ static void region_put(const struct error *e, const struct page *page)
     fputc('\n', page->out);
 }
 
+#define REGISTERS_PER_LINE 4u
+
+/* Numbers of the registers as printed: the instruction pointer, the stack and the flags first. */
+static uint32_t registers_order(uint32_t order[CRASH_REGISTERS])
+{
+    static const uint8_t first[] = {DWARF_PC, DWARF_SP, DWARF_FP, DWARF_REGISTERS};
+    uint32_t count = 0;
+
+    for (; count < countof(first); count++)
+        order[count] = first[count];
+    for (uint32_t i = 0; i < DWARF_PC; i++)
+        if (i != DWARF_SP && i != DWARF_FP)
+            order[count++] = i;
+    return count;
+}
+
+static void registers_put(const struct report *r, const struct error *e, const struct page *page)
+{
+    static const char *const names[] = {DWARF_NAMES, PC_NAME, FLAGS_NAME};
+    const struct crash_record *c = e->crash.record ? &r->crashes[e->crash.record - 1] : NULL;
+    uint32_t order[CRASH_REGISTERS], count = registers_order(order), lines = 0;
+
+    if (!c || c->registers < countof(names) || page->how->deterministic)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % REGISTERS_PER_LINE == 0)
+            label_put(lines++ ? "" : "registers", page);
+        fprintf(page->out, "%-6s 0x%016llx%s", names[order[i]],
+                (unsigned long long)c->value[order[i]],
+                (i + 1) % REGISTERS_PER_LINE == 0 || i + 1 == count ? "\n" : "  ");
+    }
+}
+
 static void head_print(const char *id, const char *sentence, const struct page *page)
 {
     set_colour(page, COLOUR_HEADING);
@@ -148,6 +182,7 @@ static void error_show(struct report *r, const struct error *e, struct page *pag
     region_put(e, page);
     block_put(r, e, page);
     found_put(e, page);
+    registers_put(r, e, page);
     thread_put(r, e->kind == ERROR_WUA ? "detected by" : "called by", e, &e->thread, page);
     label_put("times", page);
     fprintf(page->out, "%llu\n", (unsigned long long)e->count);

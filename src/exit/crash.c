@@ -38,7 +38,7 @@ static struct crash crash_of(const struct fatal_signal *s)
 {
     const siginfo_t *info = s->info;
     const void *context = s->context;
-    struct crash c = {.signal = s->signal, .code = info->si_code};
+    struct crash c = {.signal = s->signal, .code = info->si_code, .context = context};
     bool is_access = s->signal == SIGSEGV || s->signal == SIGBUS;
     struct fault_access a = fault_access_of(info, context, pool_knobs.free_fill);
     c.pc = a.pc;
@@ -69,24 +69,89 @@ static void find_frame(const struct fatal_signal *s, const struct crash *c, stru
     from->context = NULL;
 }
 
+/* ---- the exception of std::terminate --------------------------------------------------------- */
+
+#define TERMINATE_FRAMES \
+    12u /* from abort to the function of the C++ library that ends the program */
+
+/* A function of the C++ library: the std::type_info of the exception that this thread handles. */
+typedef const void *current_exception(void);
+
+struct crash_stack {
+    uint32_t id;
+    current_exception *exception_type; /* NULL: no such library among the innermost frames */
+};
+
+/* The library is found by the stack: other libraries need no lookup, and no lock of the loader. */
+static current_exception *exception_function(const struct walk *w)
+{
+    struct object o;
+    uintptr_t at = 0;
+    for (uint32_t i = 0; i < w->count && i < TERMINATE_FRAMES && !at; i++)
+        if (loader_find(depot_address(w->word[i]), &o))
+            at = loader_symbol(&o, "__cxa_current_exception_type");
+    return (current_exception *)at;
+}
+
 static void put_stack(const struct walk *w, void *about)
 {
-    uint32_t *id = about;
-    if (w->count)
-        *id = depot_put(w->word, w->count, w->end, true);
+    struct crash_stack *s = about;
+    if (!w->count)
+        return;
+    s->id = depot_put(w->word, w->count, w->end, true);
+    s->exception_type = exception_function(w);
+}
+
+/* Copy the mangled name of a type; a name that does not fit is left out. */
+static void copy_type_name(const void *type_info, char to[CRASH_EXCEPTION_BYTES])
+{
+    const char *words[2]; /* the type's virtual functions, and its name */
+    if (!type_info || os_copy(words, type_info, sizeof words) != sizeof words)
+        return;
+    bool is_unique = os_is_readable((uintptr_t)words[1]) && *words[1] == '*';
+    size_t bytes = os_copy(to, words[1] + is_unique, CRASH_EXCEPTION_BYTES);
+    if (!memchr(to, '\0', bytes))
+        to[0] = '\0';
+}
+
+/* Ask the C++ library, outside of sections: only if this thread has called abort. */
+static void find_exception(const struct fatal_signal *s, const struct crash_stack *stack,
+                           struct crash *c)
+{
+    const siginfo_t *info = s->info;
+    if (s->signal == SIGABRT && info->si_code <= 0 && c->sender == os_pid() &&
+        stack->exception_type)
+        copy_type_name(stack->exception_type(), c->exception);
+}
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static bool find_stack(const struct fatal_signal *s, struct crash *c, struct crash_stack *stack)
+{
+    struct section in;
+    struct caller from;
+    if (!section_begin(&in))
+        return false;
+    *c = crash_of(s);
+    find_frame(s, c, &from);
+    if (rt.options.frames)
+        unwind_from(&from, put_stack, stack);
+    section_end(&in);
+    return true;
 }
 
 void crash_record(const struct fatal_signal *s)
 {
     struct section in;
-    struct caller from;
-    if (!is_crash(s->signal) || !section_begin(&in))
+    struct crash_stack stack = {0};
+    struct crash c;
+    if (!is_crash(s->signal) || !find_stack(s, &c, &stack))
         return;
-    struct crash c = crash_of(s);
-    struct error_call call = {.t = self, .write_epoch = in.write_epoch, .op = OP(NONE, MALLOC)};
-    find_frame(s, &c, &from);
-    if (rt.options.frames)
-        unwind_from(&from, put_stack, &call.stack);
+    find_exception(s, &stack, &c);
+    if (!section_begin(&in))
+        return;
+    struct error_call call = {
+        .t = self, .write_epoch = in.write_epoch, .op = OP(NONE, MALLOC), .stack = stack.id};
     error_crash(&call, &c);
     section_end(&in);
 }

@@ -85,6 +85,7 @@ static uint32_t reserve_floor(enum segment_kind kind)
 {
     switch (kind) {
     case SEGMENT_ERRORS:
+    case SEGMENT_CRASHES:
     case SEGMENT_LEAKS:
     case SEGMENT_ROOTS:
     case SEGMENT_LEAK_CHECKS:

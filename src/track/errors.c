@@ -10,6 +10,7 @@
  * otherwise. errors.lock (RANK_ERRORS) protects the list and its index.
  */
 #include "init.h"
+#include "context.h"
 #include "mutant.h"
 
 #include <signal.h>
@@ -25,6 +26,7 @@ static struct {
     uint32_t count;
     uint16_t index[INDEX_SLOTS]; /* number of the record + 1, by hash of its key; 0: free */
     _Atomic uint64_t no_memory;  /* failed allocations */
+    uint32_t crashes;            /* number of crash_records; only the handler of a crash */
     _Atomic bool aborts;         /* --on-error=abort: the abort is no crash */
 } errors = {.lock = LOCK_INIT(RANK_ERRORS)};
 
@@ -133,7 +135,7 @@ void errors_after_fork(void)
     lock_reset(&errors.lock);
     memset(errors.index, 0, errors.count ? sizeof errors.index : 0);
     memset(errors.chunk, 0, sizeof errors.chunk);
-    errors.count = 0;
+    errors.count = errors.crashes = 0;
     atomic_store(&errors.no_memory, 0);
 }
 
@@ -326,6 +328,24 @@ static void note_damage(const struct error_call *call, const struct damage *d)
 
 /* ---- crashes --------------------------------------------------------------------------------- */
 
+static void put_crash_record(const struct error_call *call, const struct crash *c)
+{
+    static_assert(DWARF_REGISTERS < CRASH_REGISTERS, "room for each, and the flags");
+    struct segment *s =
+        segment_take_in_file(SEGMENT_CRASHES, 1, sizeof(struct crash_record), errors.crashes++);
+    struct crash_record *to = s ? segment_items(s) : NULL;
+    if (!to)
+        return;
+    to->pc = c->pc;
+    to->thread = call->t ? call->t->number : 0;
+    to->registers = DWARF_REGISTERS + 1;
+    for (unsigned i = 0; i < to->registers; i++)
+        to->value[i] = context_general(c->context, i);
+    memcpy(to->exception, c->exception, sizeof to->exception);
+    atomic_store_explicit(&s->count, 1, memory_order_relaxed);
+    segment_publish(s);
+}
+
 static void note_crash(const struct error_call *call, const struct crash *c)
 {
     if (atomic_load(&errors.aborts))
@@ -345,6 +365,7 @@ static void note_crash(const struct error_call *call, const struct crash *c)
         if (!describe_found(&e, &f, at, call->write_epoch))
             region_of(c->address, &e);
     }
+    put_crash_record(call, c);
     record(call, &e);
 }
 

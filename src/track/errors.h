@@ -65,6 +65,8 @@ struct crash {
     uint64_t pc, address;
     uint32_t access, access_bytes, flags; /* as in error_record */
     uint32_t sender;
+    const void *context; /* the ucontext of the signal */
+    char exception[CRASH_EXCEPTION_BYTES];
 };
 void error_crash(const struct error_call *call, const struct crash *c);
 void error_no_memory(const struct error_call *call, uint64_t bytes);

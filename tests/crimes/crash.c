@@ -84,6 +84,14 @@ static void by_deep(void)
     sink = deeper(0);
 }
 
+/* Known values in the registers that the access does not use. */
+static void by_registers(void)
+{
+    __asm__ volatile("mov $0x1122334455667788, %%rbx; mov $0xfeed, %%r8d; mov $-2, %%r15; mov $64, %%eax;"
+                     "mov (%%rax), %%rdx"
+                     : : : "rax", "rbx", "rdx", "r8", "r15", "memory");
+}
+
 static void by_abort(void)
 {
     freed_node();
@@ -246,7 +254,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*crash)(void);
     } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_read_only), WAY(by_mapping),
-                WAY(by_deep), WAY(by_abort), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
+                WAY(by_deep), WAY(by_registers), WAY(by_abort), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};

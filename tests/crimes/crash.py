@@ -42,6 +42,7 @@ SENTENCES = {
     "by_read_only": ("SIGSEGV: write of 8 bytes in [.]rodata of crash: by_read_only::constant\\[2\\] .*: not permitted",
                      "by_read_only"),
     "by_mapping": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapping"),
+    "by_registers": ("SIGSEGV: read of 8 bytes at NULL \\+ 64", "by_registers"),
     "by_abort": ("SIGABRT: abort\\(\\)", "by_abort"),
     "by_assertion": ("SIGABRT: abort\\(\\), by a failed assertion", "by_assertion"),
     "by_smash": ("SIGABRT: abort\\(\\), by the stack protector: a buffer on the stack was overrun", "by_smash"),
@@ -107,6 +108,67 @@ def in_format(form, way, lines):
         wrong(way, "--format=%s has a free:\n%s" % (form, done.stderr))
 
 
+# Of C++ programs: the type of the exception.  Functions of the stack are those of the test above.
+UNCAUGHT = "SIGABRT: abort(), by std::terminate"
+EXCEPTIONS = {
+    "of_runtime_error": ": uncaught std::runtime_error",
+    "of_int": ": uncaught int",
+    "of_pointer": ": uncaught char const*",
+    "of_template": ": uncaught holder<std::string >",
+    "of_hidden": ": uncaught (anonymous namespace)::hidden",
+    "of_rethrow": ": uncaught std::out_of_range",
+    "of_noexcept": ": uncaught std::runtime_error",
+    "of_thread": ": uncaught std::runtime_error",
+    "of_pointer_to_exception": ": uncaught int",
+    "of_long_name": "",
+    "by_joinable": "",
+    "by_call_in_handler": "",
+    "by_empty_rethrow": "",
+    "by_abort_in_handler": None,
+}
+
+
+def exception(way, rest):
+    path = os.environ["TMPDIR"] + "/crash.json"
+    subprocess.run([BUILD + "/bin/rtcheck", "-q", "--json=" + path, PROGRAM + "_cxx", way], capture_output=True, check=False,
+                   timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    with open(path) as f:
+        error = json.load(f)["errors"][0]
+    want = "SIGABRT: abort()" if rest is None else UNCAUGHT + rest
+    if error["text"] != want:
+        return wrong(way, "%s, not %s" % (error["text"], want))
+    if rest and error["crash"].get("exception") != rest.split("uncaught ")[1]:
+        return wrong(way, "JSON: %s" % error["crash"])
+    return print(way, "ok")
+
+
+def registers():
+    """In `rtcheck show` and in JSON; not in output that must be equal in all runs."""
+    directory = os.environ["TMPDIR"]
+    env = dict(os.environ, XDG_STATE_HOME=directory)
+    subprocess.run([BUILD + "/bin/rtcheck", "--keep", "--json=" + directory + "/crash.json",
+                    PROGRAM, "by_registers"], capture_output=True, check=False, timeout=60, env=env,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    with open(directory + "/crash.json") as f:
+        error = json.load(f)["errors"][0]
+    got = error["crash"]["registers"]
+    known = {"rax": 0x40, "rbx": 0x1122334455667788, "r8": 0xfeed, "r15": 2 ** 64 - 2, "rip": int(error["crash"]["pc"], 16)}
+    if len(got) != 18 or any(int(got[name], 16) != value for name, value in known.items()):
+        wrong("by_registers", "JSON: %s" % got)
+    show = [BUILD + "/bin/rtcheck", "show", error["id"], directory + "/rtcheck/last.pool"]
+    shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    lines = [line for line in shown.splitlines() if re.search(r" 0x[0-9a-f]{16}( |$)", line)]
+    if [re.findall(r"(\w+) +0x[0-9a-f]{16}", line) for line in lines] != [
+            ["rip", "rsp", "rbp", "eflags"], ["rax", "rdx", "rcx", "rbx"], ["rsi", "rdi", "r8", "r9"],
+            ["r10", "r11", "r12", "r13"], ["r14", "r15"]] or "  rbx    0x1122334455667788\n" not in shown:
+        wrong("by_registers", "show:\n" + shown)
+    if " 0x" in subprocess.run(show[:2] + ["--deterministic"] + show[2:], capture_output=True, text=True, check=True).stdout:
+        wrong("by_registers", "registers in deterministic output")
+
+
+registers()
+for (name, rest) in EXCEPTIONS.items():
+    exception(name, rest)
 for name in SENTENCES:
     sentence(name)
 for _ in range(8):  # the frames lie differently in pages from run to run

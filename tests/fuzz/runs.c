@@ -80,7 +80,13 @@ static void add_errors(const struct build *b, uint32_t area, uint32_t stack)
         e->damage = i % DAMAGE_COUNT;
         e->found_bytes = i;
         strcpy(e->region_path, "/dev/shm/\x1b]0;\xff");
+        e->signal = 6;
     }
+    s = build_records(b, area, SEGMENT_CRASHES, 1);
+    struct crash_record *c = build_item(s, s->count++);
+    c->thread = 1; /* as build_error */
+    c->registers = 18;
+    strcpy(c->exception, "St13runtime_error");
 }
 
 /* Reached in every way, by every witness, out of every kind of root. */

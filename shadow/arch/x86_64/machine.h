@@ -64,6 +64,9 @@ typedef uint32_t register_mask;
 #define DWARF_NAMES                                                                          \
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", \
         "r13", "r14", "r15"
+/* The instruction pointer, and the flags, which have no number here. */
+#define PC_NAME "rip"
+#define FLAGS_NAME "eflags"
 
 /* Registers that a function must preserve, and those with the arguments of a system call. */
 #define PRESERVED_REGISTERS \

@@ -6,6 +6,8 @@
 #ifndef CONTEXT_H
 #define CONTEXT_H
 
+#include "machine.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
@@ -97,6 +99,15 @@ static inline struct context_fault context_fault(const void *context)
     if (context_saved(context)[REG_TRAPNO] != 14)
         return (struct context_fault){.is_page_fault = false};
     return (struct context_fault){true, code & 1, code & 2, code & 16};
+}
+
+/* The register with this DWARF number; DWARF_REGISTERS: the flags. */
+static inline uint64_t context_general(const void *context, unsigned number)
+{
+    static const uint8_t saved_index[DWARF_REGISTERS + 1] = {
+        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+        REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP, REG_EFL};
+    return (uint64_t)context_saved(context)[saved_index[number]];
 }
 
 /* The register with this number in instructions (struct operand). */

@@ -193,6 +193,7 @@ static inline struct segment *build_records(const struct build *b, uint32_t area
         [SEGMENT_CHECK_ROOTS] = sizeof(struct root_record),
         [SEGMENT_TEXTS] = sizeof(struct text_record),
         [SEGMENT_COSTS] = sizeof(struct cost_record),
+        [SEGMENT_CRASHES] = sizeof(struct crash_record),
     };
 
     assert(bytes[kind]);

@@ -250,6 +250,8 @@ static struct build one_of_each(void)
     struct segment *m = build_records(&b, area, SEGMENT_MODULES, 4);
     struct segment *errors = build_records(&b, area, SEGMENT_ERRORS, 4);
     struct lease *lease = build_lease(&b, 17);
+    struct segment *crashes = build_records(&b, area, SEGMENT_CRASHES, 1);
+    struct crash_record *crash;
     struct error_record *e;
 
     build_block(s, 3, BLOCK_FREED, 10, build_node(d, 0x1234, 0));
@@ -264,6 +266,11 @@ static struct build one_of_each(void)
     e->found[1] = 0xab;
     strcpy(e->region_path, "/\x1b");
     add_leaks(&b, area);
+    crash = build_item(crashes, crashes->count++);
+    crash->thread = 1;
+    crash->registers = 2;
+    crash->value[1] = 0x55;
+    strcpy(crash->exception, "i");
     lease->parent = 1;
     lease->pid = 77;
     lease->state = LEASE_HELD;
@@ -273,7 +280,7 @@ static struct build one_of_each(void)
 static void test_dump(void **state)
 {
     static const char *const lines[] = {
-        "run version=1.8 features=0x0 ",
+        "run version=1.9 features=0x0 ",
         "run host=testhost options=memuse=yes\n",
         "lease 17 held pid=77 parent=1 ",
         "area 1 claimed image=1 ",
@@ -297,6 +304,7 @@ static void test_dump(void **state)
          "thread=1 "
          "by=root value=0x700000010104 at=0x77 from=0x0+0/0 root=1 frame=0x55/7/0x66/0x60 "
          "on=4/0x88\n"),
+        "   crash thread=1 pc=0x0 exception=i rax=0x0 rdx=0x55\n",
         "   root 0 stack 0x7000-0x8000 bias=0x0 thread=3 module=0 /\\x1b\n",
     };
     struct build b = one_of_each();

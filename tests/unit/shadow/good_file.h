@@ -115,6 +115,12 @@ static inline struct leak_check_record *check(struct sample *s, uint32_t number)
     return c;
 }
 
+static inline struct crash_record *crash(struct sample *s)
+{
+    struct segment *crashes = build_records(&s->b, s->second, SEGMENT_CRASHES, 1);
+    return build_item(crashes, crashes->count++);
+}
+
 static inline struct text_record *text_of_sample(struct sample *s)
 {
     struct segment *texts = build_records(&s->b, s->second, SEGMENT_TEXTS, 1);

@@ -338,6 +338,11 @@ static void fill_area(struct sample *s)
     CASE(check, check(s, 7), "")                                                                   \
     CASE(check_unwritten, check(s, 7)->number = 0, "")                                             \
     CASE(check_another, check(s, 7)->number = 8, "leak check with another's number")               \
+    CASE(crash, crash(s)->registers = CRASH_REGISTERS, "")                                         \
+    CASE(crash_registers, crash(s)->registers = CRASH_REGISTERS + 1,                               \
+         "crash with more registers than it has room for")                                         \
+    CASE(crash_exception, fill(crash(s)->exception, sizeof crash(s)->exception),                   \
+         "exception of a crash has no end")                                                        \
     CASE(text, strcpy(text_of_sample(s)->text, "a=b"), "")                                                   \
     CASE(text_without_end, fill(text_of_sample(s), sizeof(struct text_record)), "text has no end")
 

@@ -4,6 +4,8 @@
 #ifndef CONTEXT_H
 #define CONTEXT_H
 
+#include "machine.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -69,6 +71,15 @@ static inline long context_argument(const void *context, unsigned argument)
 static inline void context_set_argument(void *context, unsigned argument, long value)
 {
     context_registers(context)->regs[argument] = (uint64_t)value;
+}
+
+static inline uint64_t context_general(const void *context, unsigned number)
+{
+    const mcontext_t *saved = context_saved(context);
+    return number < DWARF_SP   ? saved->regs[number]
+           : number == DWARF_SP ? saved->sp
+           : number == DWARF_PC ? saved->pc
+                                : saved->pstate;
 }
 
 static inline uintptr_t context_register(const void *context, unsigned number)
