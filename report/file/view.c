@@ -168,7 +168,7 @@ int view_open(struct view *v, const char *path, char err[REPORT_ERROR_BYTES])
     struct stat st;
     int code;
 
-    *v = (struct view){.fd = -1, .fd_is_ours = true, .name = xalloc(strdup(path))};
+    *v = (struct view){.fd = -1, .owns_fd = true, .name = xalloc(strdup(path))};
     /* NONBLOCK: opening must not block, whatever the type of the file */
     v->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (v->fd < 0 || fstat(v->fd, &st) < 0)
@@ -201,7 +201,7 @@ void view_close(struct view *v)
         munmap(v->run, RTC_RUN_HEAD_BYTES);
     if (v->spare)
         munmap(v->spare, RTC_RUN_HEAD_BYTES);
-    if (v->fd_is_ours && v->fd >= 0)
+    if (v->owns_fd && v->fd >= 0)
         close(v->fd);
     free(v->name);
     *v = (struct view){.fd = -1};

@@ -24,7 +24,7 @@
 
 struct view {
     int fd;
-    bool fd_is_ours;
+    bool owns_fd;
     uint32_t owner; /* user id of the file's owner */
     bool foreign;   /* another user's file, read as root */
     bool finished;  /* a saved file: its process ids are no longer valid */

@@ -91,7 +91,7 @@ static const char *text_of(const json_t *object, const char *member)
  * Where findings[number] is in the text: the place of its id, else of the last id before it. Values
  * of jansson have no positions, so the ids are searched in their order.
  */
-static const char *place_of(const struct input *in, const json_t *findings, size_t number)
+static const char *position_of(const struct input *in, const json_t *findings, size_t number)
 {
     const char *place = in->text, *from = in->text;
 
@@ -154,7 +154,7 @@ static int whole_read(struct baseline *b, const struct input *in, const json_t *
     {
         const char *why = known_add(b, finding);
         if (why)
-            return refuse(in, place_of(in, findings, i), "findings[%zu]: %s", i, why);
+            return refuse(in, position_of(in, findings, i), "findings[%zu]: %s", i, why);
     }
     return 0;
 }

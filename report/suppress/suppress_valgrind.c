@@ -60,14 +60,14 @@ static int next(struct reader *in, const char *wanted)
 
 /* ---- tool:kind ------------------------------------------------------------------------------- */
 
-enum tool { TOOL_OTHER, TOOL_CORE, TOOL_MEMCHECK, TOOL_OURS };
+enum tool { TOOL_OTHER, TOOL_CORE, TOOL_MEMCHECK, TOOL_RTCHECK };
 
 static enum tool tool_of(const char *at, size_t bytes)
 {
     static const struct {
         const char *name;
         enum tool tool;
-    } tools[] = {{"Memcheck", TOOL_MEMCHECK}, {"rtcheck", TOOL_OURS}, {"core", TOOL_CORE}};
+    } tools[] = {{"Memcheck", TOOL_MEMCHECK}, {"rtcheck", TOOL_RTCHECK}, {"core", TOOL_CORE}};
 
     for (size_t i = 0; i < countof(tools); i++)
         if (strlen(tools[i].name) == bytes && memcmp(tools[i].name, at, bytes) == 0)
@@ -108,7 +108,7 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
 {
     size_t bytes = (size_t)(in->line + in->bytes - at), kind = kind_of(at, bytes);
 
-    rule->codes = tool == TOOL_OURS ? rule_code_of(at, bytes) : 0;
+    rule->codes = tool == TOOL_RTCHECK ? rule_code_of(at, bytes) : 0;
     for (size_t i = 0; tool == TOOL_CORE && i < countof(core_kinds); i++)
         if (is_word(core_kinds[i], at, bytes))
             rule->codes = CODE_OTHER;

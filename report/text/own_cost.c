@@ -46,17 +46,17 @@ double own_cost_ns(const struct own_cost *sum)
  */
 uint64_t own_cost_faults(const struct own_cost *sum, const struct cost_sum *all, uint32_t works)
 {
-    uint64_t ours = 0, counted_faults = 0, most = all->of.minor_faults + all->of.major_faults;
+    uint64_t own = 0, counted_faults = 0, most = all->of.minor_faults + all->of.major_faults;
     uint64_t known = sum->work[COST_SCAN].faults + sum->work[COST_START].faults;
 
     most = most > known ? most - known : 0;
     for (uint32_t i = 0; i < COST_OPERATION_COUNT; i++) {
-        ours += sum->work[i].faults;
+        own += sum->work[i].faults;
         counted_faults += works >> i & 1 ? sum->work[i].faults : 0;
     }
-    if (all->with_rusage == 0 || all->with_rusage < all->processes || ours <= most)
+    if (all->with_rusage == 0 || all->with_rusage < all->processes || own <= most)
         return counted_faults;
-    return (uint64_t)((double)counted_faults * (double)most / (double)ours + 0.5);
+    return (uint64_t)((double)counted_faults * (double)most / (double)own + 0.5);
 }
 
 double own_cost_time(const struct own_cost *sum, const uint64_t times[COST_TIMES], unsigned percent)

@@ -133,7 +133,7 @@ static void unknown_put(const struct report *r, const struct cost_sum *sum, cons
             COST_COLUMN, "");
 }
 
-static void ours_put(const struct report *r, const struct cost_sum *sum, const struct page *page)
+static void checker_put(const struct report *r, const struct cost_sum *sum, const struct page *page)
 {
     struct totals t = totals_of(r);
 
@@ -205,7 +205,7 @@ static void details_print(const struct report *r, const struct cost_sum *sum,
     clock_put(sum, page);
     rusage_put(sum, page);
     unknown_put(r, sum, page);
-    ours_put(r, sum, page);
+    checker_put(r, sum, page);
     fputc('\n', page->out);
     own_cost_print(r, sum, page);
 }

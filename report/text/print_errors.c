@@ -209,7 +209,7 @@ static char *error_text_in(struct report *r, const struct error *e, uint32_t num
 
 void more_print(const struct report *r, uint32_t count, const struct page *page)
 {
-    const char *file = r->view.fd_is_ours ? r->view.name : page->how->pool;
+    const char *file = r->view.owns_fd ? r->view.name : page->how->pool;
 
     fprintf(page->out, " %u more: ", count);
     if (file) {

@@ -84,10 +84,10 @@ char *lsan_text_of_process(pid_t pid)
     static const char name[] = "LSAN_OPTIONS=";
     size_t bytes;
     char *all = environment_of(pid, &bytes), *text = NULL;
-    const char *ours = all ? NULL : getenv("LSAN_OPTIONS");
+    const char *own = all ? NULL : getenv("LSAN_OPTIONS");
 
-    if (ours)
-        return strdup(ours);
+    if (own)
+        return strdup(own);
     for (const char *at = all; all && at < all + bytes && !text; at += strlen(at) + 1)
         if (strncmp(at, name, sizeof name - 1) == 0)
             text = strdup(at + sizeof name - 1);
