@@ -79,6 +79,22 @@ static FILE *open_text(struct report *r, const struct options *o, struct output 
     return out;
 }
 
+/* Print to `out`; to standard output on a terminal by $PAGER, then without a limit of lines. */
+static bool print_text(struct report *r, FILE *out, struct print_options how)
+{
+    struct print_options complete = how;
+    struct pager pager;
+
+    complete.all = true;
+    if (out == stdout && pager_start(&pager)) {
+        report_print_text(r, out, &complete);
+        if (pager_end(&pager))
+            return true;
+    }
+    report_print_text(r, out, &how);
+    return fflush(out) == 0 && !ferror(out);
+}
+
 /* Print text and files of a collected run. */
 static int print(struct report *r, const struct options *o, struct output to,
                  char err[TOOLS_ERROR_BYTES])
@@ -92,8 +108,7 @@ static int print(struct report *r, const struct options *o, struct output to,
     how = print_how(o, fileno(out), to.pool);
     if (to.is_sanitizers && !option_is_given(o, "format"))
         how.format = PRINT_LSAN;
-    report_print_text(r, out, &how);
-    bad = fflush(out) != 0 || ferror(out);
+    bad = !print_text(r, out, how);
     if (out != to.usual)
         bad |= fclose(out) != 0;
     if (bad)

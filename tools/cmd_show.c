@@ -11,6 +11,8 @@ static int show(const char *id, const char *path, const struct options *o)
     struct print_options how = print_how(o, 1, NULL);
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
+    struct pager pager;
+    bool is_found, is_paged;
     int status = 0;
 
     if (report_open(&r, path, err))
@@ -18,8 +20,14 @@ static int show(const char *id, const char *path, const struct options *o)
     report_want_reachable(r);
     report_want_mapped(r);
     if (report_collect(r, err)) {
-        status = print_failure(err);
-    } else if (!report_print_one(r, id, stdout, &how)) {
+        report_close(r);
+        return print_failure(err);
+    }
+    is_paged = pager_start(&pager);
+    is_found = report_print_one(r, id, stdout, &how);
+    if (is_paged && !pager_end(&pager))
+        report_print_one(r, id, stdout, &how);
+    if (!is_found) {
         fprintf(stderr, "rtcheck: there is no %s in %s\n", id, path);
         status = STATUS_NO_SUCH_ID;
     } else if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -3,6 +3,7 @@
  *
  *   verbs.c          the list of verbs; their command lines and --help
  *   cmd_X.c          rtcheck X: a struct verb and its function; cmd_run.c: rtcheck PROGRAM
+ *   pager.c          $PAGER for long output
  *   find_run.c, find_process.c    the run file that the command line names, or means
  *   rtcheck.c        main: selects the verb
  *
@@ -18,6 +19,8 @@
  */
 #ifndef TOOLS_H
 #define TOOLS_H
+
+#include <sys/types.h>
 
 #include "launcher.h"
 #include "options.h"
@@ -42,6 +45,22 @@ bool is_reporter(int argc, char **argv);
 int report_for_process(int argc, char **argv);
 /* Discard a page through io_uring; *seen is 0 just before.  false: io_uring is not available. */
 bool selftest_ring(unsigned *seen);
+
+/* ---- pager.c --------------------------------------------------------------------------------- */
+
+struct pager {
+    pid_t pid;
+    int terminal; /* a copy of standard output */
+    void (*pipe_action)(int);
+};
+
+/*
+ * Make standard output a pipe to $PAGER if it is a terminal.  false: it is none, or PAGER is not
+ * set, empty or cat.
+ */
+bool pager_start(struct pager *p);
+/* Restore standard output and wait.  false: there is no such program, and nothing was shown. */
+bool pager_end(struct pager *p);
 
 /* ---- find_run.c ------------------------------------------------------------------------------ */
 

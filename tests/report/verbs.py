@@ -98,9 +98,21 @@ def colors():
         must(("\033[" in on_a_terminal(*words, env={"TERM": "xterm", **env})) == colored, words, env)
 
 
-def on_a_terminal(*words, env):
+@check
+def pager():
+    """$PAGER gets the whole text on a terminal; none that does not exist, and one may end early."""
+    make("run.pool")
+    for name, wanted in (("sed s/^/P:/", "P:1  DOUBLE FREE"), ("cat", "\n1  DOUBLE FREE"), ("", "\n1  DOUBLE FREE"),
+                         ("/no/such/pager", "\n1  DOUBLE FREE"), ("head -n 1", "rtcheck: 5 problems")):
+        reported = on_a_terminal(env={"PAGER": name, "COLUMNS": "200", "NO_COLOR": "1"}).replace("\r", "")
+        must(wanted in "\n" + reported and ("exit status 3" in reported) == (name != "head -n 1"), name, reported)
+    must("P:duf-" in on_a_terminal("duf-360faff4", verb="show", env={"PAGER": "sed s/^/P:/", "NO_COLOR": "1"}))
+    must(not rtcheck("report", "run.pool", env={"PAGER": "sed s/^/P:/"}).stdout.startswith("P:"), "in a pipe")
+
+
+def on_a_terminal(*words, env, verb="report"):
     main, side = pty.openpty()
-    process = subprocess.Popen([RTCHECK, "report", *words, "run.pool"], stdout=side, env={**os.environ, **env})
+    process = subprocess.Popen([RTCHECK, verb, *words, "run.pool"], stdout=side, env={**os.environ, **env})
     os.close(side)
     text = b""
     try:
