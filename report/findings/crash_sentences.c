@@ -222,6 +222,15 @@ static void mapped_put(struct report *r, const struct error *e, FILE *out)
     }
 }
 
+static void overflow_put(const struct report *r, const struct error *e, FILE *out)
+{
+    char *thread = format_thread(r, e->image, &e->thread);
+
+    fprintf(out, " below the end of the stack of %s%s (stack overflow)",
+            strcmp(thread, "main thread") == 0 ? "the " : "", thread);
+    free(thread);
+}
+
 static void address_put(struct report *r, const struct error *e, bool deterministic, FILE *out)
 {
     if (e->region.what == REGION_NULL) {
@@ -229,7 +238,7 @@ static void address_put(struct report *r, const struct error *e, bool determinis
         return;
     }
     if (e->crash.flags & CRASH_OF_STACK) {
-        fputs(" below the end of the stack (stack overflow)", out);
+        overflow_put(r, e, out);
         return;
     }
     if (e->crash.flags & CRASH_NON_CANONICAL)

@@ -193,9 +193,10 @@ struct thread {
     _Atomic uintptr_t maps_inside;
     /* SRCU: epoch at the start of the read section, + 1; 0: not reading (srcu.c). */
     _Atomic uint64_t read_epoch;
-    int *error;          /* address of its errno */
-    struct thread *next; /* list of all threads, or of the free structs */
-    uintptr_t callback;  /* value of crit during that callback (odd) */
+    int *error;             /* address of its errno */
+    struct thread *next;    /* list of all threads, or of the free structs */
+    uintptr_t signal_stack; /* an alternate stack of ours; 0: none (signal_stack.c) */
+    uintptr_t callback;     /* value of crit during that callback (odd) */
     struct notify_pending pending_notifications;
     struct cost_watch cost;
     struct deferred deferred;

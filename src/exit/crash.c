@@ -6,8 +6,8 @@
  * the interrupted instruction.  The record is an error like others, so it is lost without harm if
  * the signal interrupted the runtime itself (no section can be entered then).
  *
- * A stack overflow is recorded only in threads that have an alternate signal stack: without one the
- * kernel cannot call any handler.
+ * A stack overflow is recorded only in threads that have an alternate signal stack, the program's or
+ * ours (init/signal_stack.c): without one the kernel cannot call any handler.
  */
 #include "exit_priv.h"
 #include "context.h"
@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-#define OVERFLOW_BYTES 65536u /* largest frame: its accesses are so far from the stack pointer */
+#define BELOW_BYTES 65536u      /* accesses below the stack pointer are so near to it */
+#define FRAME_BYTES (16u << 20) /* largest frame: its accesses are so far above the stack pointer */
 
 static bool is_crash(int signal)
 {
@@ -23,15 +24,19 @@ static bool is_crash(int signal)
            signal == SIGABRT || signal == SIGSYS;
 }
 
-/* Below the stack pointer's mapping, or in it but not accessible (a guard page). */
+/*
+ * The stack pointer is in the stack, and the address below it; or a large frame has moved the stack
+ * pointer out of the stack.  The address may be in a guard page.
+ */
 static bool is_stack_overflow(uint64_t address, uintptr_t sp)
 {
     struct mapping m;
-    if (address - (sp - OVERFLOW_BYTES) > 2 * OVERFLOW_BYTES)
+    uint64_t offset = address - (sp - BELOW_BYTES);
+    if (offset > BELOW_BYTES + FRAME_BYTES)
         return false;
-    if (os_mapping_of(sp, &m) != 1)
-        return true;
-    return address < m.start || !m.writable;
+    if (os_mapping_of(sp, &m) != 1 || !m.writable)
+        return os_mapping_of(address, &m) != 1 || !m.writable;
+    return offset <= 2 * BELOW_BYTES && (address < m.start || !m.writable);
 }
 
 static struct crash crash_of(const struct fatal_signal *s)

@@ -111,6 +111,7 @@ void fatal_start(const struct fatal_hooks *given)
     atomic_store(&installed, true);
     for (unsigned i = 0; i < sizeof fatal; i++)
         fatal_install(fatal[i]);
+    signal_stack_start();
 }
 
 void fatal_withdraw(void)

@@ -195,6 +195,24 @@ void fatal_deliver_postponed(void);
  */
 const struct os_action *fatal_program_action(int signal);
 
+/* ---- signal_stack.c: alternate signal stacks for fatal signals ------------------------------- */
+
+void signal_stack_start(void); /* when our handlers are installed; also for the calling thread */
+void signal_stack_begin(struct thread *t); /* the calling thread is registered */
+void signal_stack_end(struct thread *t);   /* and ends */
+void signal_stack_restore(void);           /* the program has disabled its own */
+/* The program sets its first alternate stack. */
+void signal_stack_withdraw(void);
+/* Is the address in one of ours? */
+bool signal_stack_is_own(uintptr_t at);
+/*
+ * SA_ONSTACK in the program's actions: is it to be removed, was it removed from that of a signal;
+ * note whether the program's handler has it.
+ */
+bool signal_stack_removes(void);
+bool signal_stack_hides(int signal);
+void signal_stack_note(int signal, bool wants);
+
 /* ---- hooks into exit (finish.c), set by the composition root --------------------------------- */
 
 /* A call of the exec family. */

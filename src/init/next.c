@@ -53,6 +53,7 @@ void next_resolve(void)
     LOOK_UP(signal);
     LOOK_UP(sysv_signal);
     LOOK_UP(sigset);
+    LOOK_UP(sigaltstack);
     LOOK_UP(siglongjmp);
     LOOK_UP(free);
     LOOK_UP(realloc);

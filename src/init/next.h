@@ -31,6 +31,7 @@ struct next {
     int (*prctl)(int, ...);
     /* Takes struct sigaction; its header conflicts with our names. */
     int (*sigaction)(int, const void *, void *);
+    int (*sigaltstack)(const void *, void *);
     void *(*signal)(int, void *);
     void *(*sysv_signal)(int, void *);
     void *(*sigset)(int, void *);

@@ -35,6 +35,7 @@ static void thread_end(void *rounds)
     if (!self || !section_begin(&s))
         return;
     struct thread *t = s.t;
+    signal_stack_end(t);
     quarantine_drain(t, s.write_epoch);
     slab_drain(t);
     section_end(&s);
@@ -55,6 +56,8 @@ struct thread *thread_register(void)
     os_block_signals(&signals);
     struct thread *t = threads_register();
     os_restore_signals(&signals);
+    if (t)
+        signal_stack_begin(t);
     if (t && key_ready)
         pthread_setspecific(key, (void *)1); /* if that fails, its struct is not reused */
     return t;

@@ -3,7 +3,7 @@
  *
  * The program must not notice our handler: a query returns the default action, and setting the
  * default installs our handler.  libc's functions run first; between the two steps our handler is
- * not installed.
+ * not installed.  Neither must it notice our alternate signal stacks (init/signal_stack.c).
  */
 #include "intercept.h"
 
@@ -12,9 +12,18 @@
 
 #define SA_RESTORER 0x04000000ul /* libc sets the restorer itself */
 
+/* An action is set; in a vfork child these are not the parent's. */
+static void note_stack(int signal, bool wants)
+{
+    if (!fork_shares_memory())
+        signal_stack_note(signal, wants);
+}
+
 /* libc has returned the old handler `before`, and perhaps set another one. */
 static void *program_handler(int signal, void *before)
 {
+    if (before != (void *)(uintptr_t)SIG_ERR)
+        note_stack(signal, false);
     if (!fatal_covers(signal))
         return before;
     fatal_install(signal); /* if the action is now the default */
@@ -29,10 +38,31 @@ static void hide_our_handler(int signal, struct sigaction *old)
     memcpy(&old->sa_mask, &was->mask, sizeof was->mask);
 }
 
+/* A handler that runs on an alternate stack, if its thread has one. */
+static bool wants_stack(const struct sigaction *act)
+{
+    uintptr_t handler = (uintptr_t)act->sa_sigaction;
+    return act->sa_flags & SA_ONSTACK && handler != (uintptr_t)SIG_DFL &&
+           handler != (uintptr_t)SIG_IGN;
+}
+
 EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *old)
 {
-    int result = NEXT(sigaction)(signal, act, old);
-    if (result || !fatal_covers(signal))
+    struct sigaction without;
+    bool was_removed = signal_stack_hides(signal), wants = act && wants_stack(act),
+         removes = wants && signal_stack_removes();
+    if (removes) {
+        without = *act;
+        without.sa_flags &= ~SA_ONSTACK;
+    }
+    int result = NEXT(sigaction)(signal, removes ? &without : act, old);
+    if (result)
+        return result;
+    if (old && was_removed)
+        old->sa_flags |= SA_ONSTACK;
+    if (act)
+        note_stack(signal, wants);
+    if (!fatal_covers(signal))
         return result;
     if (old && fatal_is_own((void *)(uintptr_t)old->sa_sigaction))
         hide_our_handler(signal, old);
@@ -66,4 +96,29 @@ EXPORT __sighandler_t sigset(int number, __sighandler_t handler)
 {
     return (__sighandler_t)(uintptr_t)program_handler(
         number, NEXT(sigset)(number, (void *)(uintptr_t)handler));
+}
+
+/* ---- alternate signal stacks ----------------------------------------------------------------- */
+
+static bool enables(const stack_t *set)
+{
+    return !(set->ss_flags & SS_DISABLE);
+}
+
+/* The program must not notice our stack; it may replace it. */
+EXPORT int sigaltstack(const stack_t *set, stack_t *old)
+{
+    bool known =
+        set && os_is_readable((uintptr_t)set) && os_is_readable((uintptr_t)set + sizeof *set - 1);
+    bool on = known && enables(set), off = known && !on; /* `old` may be the same struct */
+    int result = NEXT(sigaltstack)(set, old);
+    if (result)
+        return result;
+    if (old && signal_stack_is_own((uintptr_t)old->ss_sp))
+        *old = (stack_t){.ss_flags = SS_DISABLE};
+    if (on)
+        signal_stack_withdraw();
+    if (off)
+        signal_stack_restore();
+    return result;
 }

@@ -7,6 +7,7 @@
  *
  *   - the heap, whose blocks are scanned only if a pointer leads to them, and rtcheck's own memory;
  *   - devices, where reading may have side effects;
+ *   - alternate signal stacks of ours, unless a handler of the program runs there;
  *   - memory of valgrind, if it runs the program: it unmaps memory during our scan;
  *   - dead parts of stacks: below the live part (live.c), or all of a stack whose thread has ended.
  *     libc keeps stacks of ended threads, and they are full of stale pointers.
@@ -302,6 +303,17 @@ static void add_writable(struct search *s, const struct mapping *m, bool after_g
         add_without_excluded(s, m, m->start, m->end, ROOT_MAPPED, 0);
 }
 
+/* A signal stack of ours: its words are saved registers, which were examined when they were live. */
+static bool is_own_signal_stack(const struct search *s, const struct mapping *m)
+{
+    if (!signal_stack_is_own(m->start))
+        return false;
+    for (uint32_t i = 0; i < s->w->count; i++)
+        if (s->w->thread[i].caller.value[DWARF_SP] - m->start < m->end - m->start)
+            return false; /* a handler of the program runs there */
+    return true;
+}
+
 static void search(struct search *s, struct mappings *maps)
 {
     struct mapping m, before = {0};
@@ -309,7 +321,9 @@ static void search(struct search *s, struct mappings *maps)
         struct mapping its = m;
         note_closed(s, &m);
         add_named(s, &m);
-        if (is_closed(&m) && s->all_are_stopped)
+        if (m.writable && is_own_signal_stack(s, &m))
+            ;
+        else if (is_closed(&m) && s->all_are_stopped)
             add_closed(s, &m);
         else if (may_hold_pointers(&m) && clip_to_program(&its))
             add_writable(s, &its, before.guard && before.end == its.start);

@@ -5,6 +5,7 @@
 #include "os_priv.h"
 #include "system_call.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -114,6 +115,13 @@ bool os_alternate_stack(uintptr_t *start, uintptr_t *end)
     *start = (uintptr_t)stack.ss_sp;
     *end = *start + stack.ss_size;
     return true;
+}
+
+int os_set_alternate_stack(uintptr_t start, size_t bytes)
+{
+    const stack_t stack = {
+        .ss_sp = (void *)start, .ss_size = bytes, .ss_flags = bytes ? 0 : SS_DISABLE};
+    return os_sandboxed() ? -EPERM : (int)CALL2(SYS_sigaltstack, &stack, NULL);
 }
 
 bool os_on_alternate_stack(void)

@@ -167,6 +167,8 @@ void os_restore_signals(const struct os_signals *s);
 void os_block_more(uint64_t mask); /* add to the mask; sigreturn restores it */
 /* The calling thread's alternate signal stack.  false: none, or unknown in a sandbox. */
 bool os_alternate_stack(uintptr_t *start, uintptr_t *end);
+/* Set it; bytes 0: disable it.  -EPERM: the thread runs on its alternate stack, or in a sandbox. */
+int os_set_alternate_stack(uintptr_t start, size_t bytes);
 /* Does the thread run on its alternate signal stack?  In a sandbox it is unknown: true. */
 bool os_on_alternate_stack(void);
 /* Sleep while *word == value, at most ns (0: no limit).  `shared`: across processes. */

@@ -9,6 +9,7 @@
 #include "../unit/step.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <malloc.h>
@@ -18,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -399,6 +401,84 @@ void row_handler_allocates_on_other_stack(void)
     free(stack.ss_sp);
     print_result("%d handled", storm.handled);
     storm_end(SIGUSR2, 0);
+}
+
+/* ---- alternate stacks, as the program sees them ---------------------------------------------- */
+
+static char *handler_ran_at;
+
+static void note_stack_of_handler(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info, (void)context;
+    handler_ran_at = __builtin_frame_address(0);
+}
+
+/* Print the thread's stack, the flag of the handler, and on which of the two stacks it runs. */
+static void print_stacks(const char *when, const char *room, size_t bytes, const char *frame)
+{
+    stack_t now = { .ss_flags = 77 };
+    struct sigaction action;
+    expect(sigaltstack(NULL, &now) == 0, "no query");
+    sigaction(SIGUSR2, NULL, &action);
+    raise(SIGUSR2);
+    size_t below = (size_t)(frame - handler_ran_at);
+    print_result("%s: %s, %d, %zu bytes; flag %d; handler %s", when, now.ss_sp == room ? "its own" : now.ss_sp ? "another" : "none",
+                 now.ss_flags, now.ss_size, !!(action.sa_flags & SA_ONSTACK),
+                 handler_ran_at - room >= 0 && handler_ran_at < room + bytes ? "on the alternate stack"
+                 : below < 65536                                             ? "below its caller"
+                                                                             : "elsewhere");
+}
+
+static void *use_alternate_stacks(void *about)
+{
+    volatile char frame;
+    size_t bytes = 65536;
+    char *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t own = { .ss_sp = room, .ss_size = bytes }, none = { .ss_flags = SS_DISABLE }, small = { .ss_sp = room, .ss_size = 8 }, before;
+    free(malloc(8));
+    print_stacks("at first", room, bytes, (char *)&frame);
+    errno = 0;
+    print_result("too small: %d, %d", sigaltstack(&small, &before), errno);
+    print_stacks("after an error", room, bytes, (char *)&frame);
+    if (about) {
+        expect(sigaltstack(&own, &before) == 0, "not set");
+        print_result("before: %d, %d", before.ss_sp != NULL, before.ss_flags);
+        print_stacks("set", room, bytes, (char *)&frame);
+        expect(sigaltstack(&none, &before) == 0, "not disabled");
+        print_result("before: %d, %d", before.ss_sp == room, before.ss_flags);
+        print_stacks("disabled", room, bytes, (char *)&frame);
+        int (*volatile set_stack)(const stack_t *, stack_t *) = sigaltstack;
+        before = none;
+        expect(set_stack(&before, &before) == 0, "not disabled");
+        print_result("same struct: %d, %d", before.ss_sp != NULL, before.ss_flags);
+    }
+    handle(SIGUSR2, note_stack_of_handler, 0);
+    print_stacks("without the flag", room, bytes, (char *)&frame);
+    handle(SIGUSR2, note_stack_of_handler, SA_ONSTACK);
+    munmap(room, bytes);
+    return NULL;
+}
+
+void row_alternate_stacks(void)
+{
+    static char sets[] = "also sets stacks";
+    pthread_t thread;
+    handle(SIGUSR2, note_stack_of_handler, SA_ONSTACK);
+    use_alternate_stacks(NULL); /* only queries */
+    pthread_create(&thread, NULL, use_alternate_stacks, NULL);
+    pthread_join(thread, NULL);
+    use_alternate_stacks(sets);
+    pthread_create(&thread, NULL, use_alternate_stacks, sets);
+    pthread_join(thread, NULL);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        use_alternate_stacks(sets);
+        fflush(stdout);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    signal(SIGUSR2, SIG_DFL);
 }
 
 static sigjmp_buf out_of_handler;

@@ -52,7 +52,8 @@ SENTENCES = {
     "by_illegal": ("SIGILL: illegal instruction", "by_illegal"),
     "by_file_end": ("SIGBUS: access past the end of a mapped file", "by_file_end"),
     "by_data_call": ("SIGSEGV: execution in [.]data of crash: data .*: not permitted", "by_data_call"),
-    "by_deep_seen": ("SIGSEGV: write of 1 byte below the end of the stack \\(stack overflow\\)", "deeper"),
+    "by_deep": ("SIGSEGV: write of 1 byte below the end of the stack of the main thread \\(stack overflow\\)", "deeper"),
+    "by_deep_seen": ("SIGSEGV: write of 1 byte below the end of the stack of the main thread \\(stack overflow\\)", "deeper"),
     "by_thread": ("SIGSEGV: read of 1 byte at NULL \\+ 8", "in_thread"),
     "of_call_by_register": ("SIGSEGV: execution at a non-canonical address, 0x(fd){8}; the address was read from freed "
                             "memory", "of_call_by_register"),
