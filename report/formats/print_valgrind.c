@@ -216,10 +216,14 @@ static void error_put(const struct memcheck *m, const struct finding *f)
                  (unsigned long long)e->align);
     else
         line_put(m, "Invalid free() / delete / delete[] / realloc()");
-    stack_put(m, e->stack);
+    stack_put(m, e->kind == ERROR_WUA ? NO_SITE : e->stack); /* the write itself is not known */
     if (!error_is_warning(e->kind) || e->kind == ERROR_RZE) {
         address_put(m, e);
         block_stacks_put(m, e);
+    }
+    if (e->kind == ERROR_WUA && e->stack != NO_SITE) {
+        line_put(m, " Write was detected at");
+        stack_put(m, e->stack);
     }
     sentence_put(m, f);
     line_put(m, "%s", "");
@@ -297,17 +301,28 @@ static void command_put(const struct memcheck *m, const struct image *main)
     line_put(m, "%s", "");
 }
 
+/* How often suppressed errors occurred. */
+static uint64_t suppressed_times(const struct report *r)
+{
+    uint64_t times = 0;
+
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (r->errors[i].disposition.suppressed_by != 0)
+            times += r->errors[i].count;
+    return times;
+}
+
 static void summary_put(const struct memcheck *m, const struct findings *all)
 {
     struct totals t = totals_of(m->r);
     struct hidden hidden = hidden_sum(m->r);
-    uint64_t times = 0;
+    uint64_t times = 0, contexts;
 
     line_put(m, "HEAP SUMMARY:");
     line_put(m, "    in use at exit: %s bytes in %s blocks", grouped(t.bytes).text,
              grouped(t.blocks).text);
-    line_put(m, "  total heap usage: %s allocs, %s frees", grouped(t.allocs).text,
-             grouped(t.frees).text);
+    line_put(m, "  total heap usage: %s allocs, %s frees, %s bytes allocated",
+             grouped(t.allocs).text, grouped(t.frees).text, grouped(t.alloc_bytes).text);
     line_put(m, "%s", "");
     if (leaks_are_known(m->r)) {
         line_put(m, "LEAK SUMMARY:");
@@ -320,9 +335,11 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
     for (uint32_t i = 0; i < all->count; i++)
         if (all->at[i].level == LEVEL_PROBLEM)
             times += all->at[i].error ? all->at[i].error->count : 1;
-    line_put(m, "ERROR SUMMARY: %s errors from %s contexts (suppressed: %s)", grouped(times).text,
-             grouped(all->problems).text,
-             grouped(hidden.errors + hidden.leaks - hidden_indirect(m->r, m->how).places).text);
+    contexts = hidden.errors + hidden.leaks - hidden_indirect(m->r, m->how).places;
+    line_put(m, "ERROR SUMMARY: %s errors from %s contexts (suppressed: %s from %s)",
+             grouped(times).text, grouped(all->problems).text,
+             grouped(suppressed_times(m->r) + contexts - hidden.errors).text,
+             grouped(contexts).text);
 }
 
 /*

@@ -111,6 +111,7 @@ struct image {
     bool map_tried;          /* its depot and modules were read in this round */
     int wait_status;         /* from the launcher's wait, or -1 */
     uint64_t allocs;
+    uint64_t alloc_bytes;
     uint64_t frees;
     uint64_t live_blocks;
     uint64_t live_bytes;

@@ -44,6 +44,7 @@ struct totals totals_of(const struct report *r)
     for (const struct image *image = r->images; image; image = image->hh.next) {
         t.processes += !image->has_exec_successor;
         t.allocs += image->allocs;
+        t.alloc_bytes += image->alloc_bytes;
         t.frees += image->frees;
         if (image_was_replaced(image))
             continue;

@@ -158,6 +158,7 @@ void image_numbers_sort(struct image_numbers *images);
 struct totals {
     uint64_t processes;
     uint64_t allocs;
+    uint64_t alloc_bytes;
     uint64_t frees;
     uint64_t blocks; /* in use at the end */
     uint64_t bytes;

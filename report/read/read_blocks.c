@@ -30,7 +30,7 @@ struct part {
     struct part_count *counts;
     uint32_t count;
     struct count large; /* for the part of a large block: its one block */
-    uint64_t allocs, frees, reallocs;
+    uint64_t allocs, alloc_bytes, frees, reallocs;
     /*
      * for the part of a slab: blocks in use, and the bytes of their slots beyond the requested size
      */
@@ -57,7 +57,8 @@ static struct part *part_for(struct reading *rd, uint64_t kind, uint64_t index, 
     part->counts = NULL;
     part->count = 0;
     part->large = (struct count){0};
-    part->allocs = part->frees = part->reallocs = part->blocks = part->around_bytes = 0;
+    part->allocs = part->alloc_bytes = part->frees = part->reallocs = part->blocks =
+        part->around_bytes = 0;
     part->epoch = epoch;
     return part;
 }
@@ -155,6 +156,7 @@ void read_threads(struct reading *rd, const struct segment *s)
     for (uint32_t i = 0; part && i < count; i++) {
         const struct thread_record *t = segment_item(s, i);
         part->allocs += atomic_load_explicit(&t->allocs, memory_order_relaxed);
+        part->alloc_bytes += atomic_load_explicit(&t->alloc_bytes, memory_order_relaxed);
         part->frees += atomic_load_explicit(&t->frees, memory_order_relaxed);
         part->reallocs += atomic_load_explicit(&t->reallocs, memory_order_relaxed);
     }
@@ -176,6 +178,7 @@ static void sum_parts(struct reading *rd, struct counts *all)
         if (part->large.blocks > 0)
             counts_add(all, part->large.stack, part->large.blocks, part->large.bytes);
         rd->image->allocs += part->allocs;
+        rd->image->alloc_bytes += part->alloc_bytes;
         rd->image->frees += part->frees;
         rd->reallocs += part->reallocs;
         own_cost_add_blocks(&rd->report->own_cost, part->blocks, part->record_bytes,

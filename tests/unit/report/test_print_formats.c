@@ -94,7 +94,7 @@ static void valgrind_leaks(void **state)
                    "==2000000001==    indirectly lost: 64 bytes in 2 blocks\n"
                    "==2000000001==      possibly lost: 256 bytes in 1 blocks\n"
                    "==2000000001==    still reachable: 9 bytes in 1 blocks\n");
-    must_print(text, "ERROR SUMMARY: 4 errors from 4 contexts (suppressed: 0)\n");
+    must_print(text, "ERROR SUMMARY: 4 errors from 4 contexts (suppressed: 0 from 0)\n");
     must_print(text, "==2000000001== rtcheck: 4 problems; leaked");
 }
 
@@ -208,7 +208,7 @@ static void valgrind_errors(void **state)
     assert_int_equal(times(text, "== Invalid free() / delete / delete[]"), 3);
     assert_int_equal(times(text, "== Mismatched free() / delete / delete []"), 1);
     assert_int_equal(times(text, "== Warning: an allocation failed"), 1);
-    must_print(text, "ERROR SUMMARY: 5 errors from 5 contexts (suppressed: 0)\n");
+    must_print(text, "ERROR SUMMARY: 5 errors from 5 contexts (suppressed: 0 from 0)\n");
 }
 
 static void lsan_errors(void **state)
