@@ -16,7 +16,7 @@ OPERATIONS = ('allocate', 'free')
 
 def run(stage, mode, options=(), how='launcher', status=0):
     """(cost.self, the log)."""
-    done = Run(stage, [stage.program('counters/busy'), mode], how=how, options=options).wait()
+    done = Run(stage, [stage.program('counters/busy'), mode], how=how, options=['cost', *options]).wait()
     must(done.status == status, mode, done.status, done.err[-300:])
     return done.report.data['cost']['self'], done.log
 
@@ -67,7 +67,7 @@ def maps(stage):
 
 def cycles(stage):
     """At the rate of the run's own counter, or for the same reason none."""
-    done = Run(stage, [stage.program('counters/busy'), 'plain'], options=['counters=faults,cycles']).wait()
+    done = Run(stage, [stage.program('counters/busy'), 'plain'], options=['cost', 'counters=faults,cycles']).wait()
     share, row = done.report.data['cost']['self']['share'], done.report.data['counters'][1]
     must(not schema_complaints(done.report.data), schema_complaints(done.report.data))
     if row['value'] is None or row['user_alone']:
@@ -105,7 +105,7 @@ def between(stage):
 
 def too_few(stage):
     """Operations that were not timed have no cost, and not 0."""
-    done = Run(stage, ['/bin/true'], options=['cost-every=1000000']).wait()
+    done = Run(stage, ['/bin/true'], options=['cost', 'cost-every=1000000']).wait()
     share = done.report.data['cost']['self']['share']
     must(share['alloc_ns'] is None and share['work']['allocate']['ns'] is None, share)
     must(share['faults'] is None and share['kernel_ns'] is None and 'in these' not in done.log, share, done.log)
