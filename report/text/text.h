@@ -1,7 +1,7 @@
 /*
  * text.h - the text report: the interface of text.
  *
- *   print_text.c      the layout, the first line and the verdict
+ *   print_text.c      the layout; outcome.c: the first line and the verdict
  *   print_errors.c, print_leaks.c, print_use.c, print_cost.c, ..  one section each
  *   print_notes.c     limits on the meaning of the numbers
  *   print_stack.c     stacks, for all sections: stack_lines.c folds them, layout.c breaks lines,
@@ -56,7 +56,7 @@ void notes_free(struct notes *notes);
 void process_set_put(const struct report *r, const struct image_numbers *images,
                      const struct page *page);
 
-/* ---- print_text.c: how the run ended --------------------------------------------------------- */
+/* ---- outcome.c: the first and the last line ------------------------------------------------------- */
 
 struct outcome {
     const struct image *main; /* NULL: the runtime did not start */
@@ -68,6 +68,10 @@ struct outcome {
 
 struct outcome outcome_of(const struct report *r, const struct print_options *how);
 void outcome_free(struct outcome *outcome);
+/* Print the first line: problems by kind and the program. It is omitted if there is no finding. */
+void headline_print(const struct report *r, const struct outcome *outcome, const struct page *page);
+/* Print how an image ended: "exit status 3", "killed by signal 9 (SIGKILL)". */
+void end_print(const struct report *r, const struct image *image, FILE *out);
 /* Print the last line of the report. */
 void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page);
 /*
