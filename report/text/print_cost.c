@@ -72,6 +72,8 @@ struct cost_sum cost_sum(const struct report *r)
         if (is_last_of_process(image))
             cost_add(&sum, r, image);
         leak_cost_add(&sum.leaks, image);
+        if (image->peak_bytes > sum.heap_peak_bytes)
+            sum.heap_peak_bytes = image->peak_bytes;
         sum.with_segments += image->segment_bytes > 0;
         sum.segment_bytes += image->segment_bytes;
     }
@@ -185,7 +187,10 @@ static void cost_line_print(const struct report *r, const struct cost_sum *sum,
                 (unsigned long long)(sum->of.minor_faults + sum->of.major_faults),
                 size_text(sum->of.max_rss_bytes).text);
     if (why)
-        fprintf(out, "; rtcheck's own cost n/a: %s", why);
+        fprintf(out, "; rtcheck's own cost n/a: %s%s", why,
+                own_cost_is_known(&r->own_cost) && r->measured.pairs == 0
+                    ? "; --measure measures it"
+                    : "");
     else
         fprintf(out, "; rtcheck %.0f %% of it", percent);
     fclose(out);

@@ -258,6 +258,7 @@ struct cost_sum {
     struct leak_cost leaks;
     struct costs of; /* max_rss_bytes is the maximum over the processes */
     uint64_t segment_bytes;
+    uint64_t heap_peak_bytes; /* maximum over the images */
     uint32_t processes;
     uint32_t with_clock;
     uint32_t with_rusage;
@@ -274,7 +275,10 @@ struct cost_sum cost_sum(const struct report *r);
 bool own_cost_is_known(const struct own_cost *sum);
 const char *own_cost_why(const struct report *r); /* why the share is unknown */
 double own_cost_ns(const struct own_cost *sum);
-/* In percent of the run's task clock; *why is set if that is not known, else NULL. */
+/*
+ * In percent of the run's task clock; *why is set if that is not known, or may differ from --measure
+ * by more than 5 points, else NULL.
+ */
 double own_cost_percent(const struct report *r, const struct cost_sum *all, const char **why);
 /*
  * Page faults of the kinds of work in `works` (bit n: enum cost_work) that are operations. The sum

@@ -178,6 +178,97 @@ static void cycles(void **state)
     must_print_cycles(&row, "; cycles n/a: nothing was counted\n");
 }
 
+/* The line of a run whose task clock is `clock_ns`; timed operations took 0.5 ms of it, the scan 0.7 ms. */
+static const char *line_of(struct build *b, uint64_t clock_ns, unsigned pairs)
+{
+    static char text[2000];
+    struct print_options how = {.columns = 1000};
+    struct report *r;
+
+    build_image_header(b, 1)->task_clock_ns = clock_ns;
+    r = collect(b);
+    r->measured.pairs = pairs;
+    memset(text, 0, sizeof text);
+    struct page page = {.how = &how, .columns = how.columns, .out = fmemopen(text, sizeof text - 1, "w")};
+    cost_print(r, &page);
+    fclose(page.out);
+    report_close(r);
+    return text;
+}
+
+/* Left out if 5 ms for the image, the operations, and 5 us for each of 2048 pages are more than 5 % of the task clock. */
+static void left_out(void **state)
+{
+    struct build b = with_our_share(1);
+
+    (void)state;
+    must_print(line_of(&b, 99999999, 0), "; rtcheck's own cost n/a: the run was too short; --measure measures it\n");
+    b = with_our_share(1);
+    must_print(line_of(&b, 99999999, 1), "; rtcheck's own cost n/a: the run was too short\n");
+    b = with_our_share(1);
+    must_print(line_of(&b, 109900000, 0),
+               "; rtcheck's own cost n/a: how much of it replaces libc's malloc is not known; --measure measures it\n");
+    b = with_our_share(1);
+    must_print(line_of(&b, 110100000, 0),
+               "; rtcheck's own cost n/a: it changes the number of page faults, which are many; --measure measures it\n");
+    b = with_our_share(1);
+    must_print(line_of(&b, 314700000, 0), "page faults, which are many; ");
+    b = with_our_share(1);
+    must_print(line_of(&b, 314800000, 0), "; rtcheck 0 % of it\n");
+    b = with_our_share(1);
+    build_image_header(&b, 1)->minor_faults = 4000;
+    must_print(line_of(&b, 314800000, 0), "page faults, which are many; ");
+    b = with_our_share(1);
+    build_image_header(&b, 1)->peak_bytes = 2 << 20;
+    must_print(line_of(&b, 2000000000, 0), "; rtcheck 0 % of it\n");
+    b = with_our_share(1);
+    build_image_header(&b, 1)->peak_bytes = (2 << 20) + 1;
+    must_print(line_of(&b, 2000000000, 0), "; rtcheck's own cost n/a: the effect of its huge pages is not known; ");
+}
+
+/* Time of the scan is known: it replaces nothing. */
+static void large_scan(void **state)
+{
+    struct build b = build_begin();
+    struct cost_record *c = an_image(&b, 0, 0, 0);
+
+    (void)state;
+    *c = (struct cost_record){.every = 1000, .rate = 2 << 20};
+    c->work[COST_SCAN].ns = 300000000;
+    must_print(line_of(&b, 1000000000, 0), "; rtcheck 30 % of it\n");
+}
+
+static void add_child(struct build *b)
+{
+    uint32_t area = build_image(b, 2, 1, NOBODYS_PID + 1, IMAGE_FORK);
+
+    build_costs(build_image_header(b, area), COST_CLOCK | COST_RUSAGE);
+    a_cost_record(b, area)->every = 1000;
+}
+
+static void several_images(void **state)
+{
+    struct build b = with_our_share(1);
+
+    (void)state;
+    add_child(&b);
+    must_print(line_of(&b, 180000000, 0), "; rtcheck's own cost n/a: the processes were too short; --measure measures it\n");
+    b = with_our_share(1);
+    add_child(&b);
+    must_print(line_of(&b, 610000000, 0), "; rtcheck 0 % of it\n");
+}
+
+/* After that, operations were not timed. */
+static void sandboxed(void **state)
+{
+    struct build b = build_begin();
+    struct cost_record *c = an_image(&b, 4000, 2000, 0);
+
+    (void)state;
+    *c = (struct cost_record){.every = 1000, .rate = 2 << 20, .stopped = 1};
+    must_print(line_of(&b, 1000000000, 0), "; rtcheck's own cost n/a: not timed after a sandbox was entered; ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +278,10 @@ int main(void)
         cmocka_unit_test(of_some),
         cmocka_unit_test(as_many_as_there_were),
         cmocka_unit_test(cycles),
+        cmocka_unit_test(left_out),
+        cmocka_unit_test(large_scan),
+        cmocka_unit_test(several_images),
+        cmocka_unit_test(sandboxed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
