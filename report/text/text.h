@@ -56,7 +56,7 @@ void notes_free(struct notes *notes);
 void process_set_put(const struct report *r, const struct image_numbers *images,
                      const struct page *page);
 
-/* ---- outcome.c: the first and the last line ------------------------------------------------------- */
+/* ---- outcome.c: the first and the last line ------------------------------------------------------ */
 
 struct outcome {
     const struct image *main; /* NULL: the runtime did not start */

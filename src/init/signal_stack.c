@@ -3,13 +3,14 @@
  *
  * The kernel cannot call a handler on a stack that has overflowed: it ends the program.  So the
  * handlers of fatal.c need an alternate stack.  A thread gets one when it is registered, and keeps
- * it in its struct, for the next thread of that struct.
+ * it in its struct, for the next thread of that struct. Under a limit of address space no thread
+ * gets one: the program may need every page that the limit allows.
  *
  *     map (PROT_NONE, not in core dumps)
  *     | guard | stack | guard | stack | ... | guard |
  *
- * The program must not notice it.  sigaltstack (intercept/signals.c) reports none.  A handler of the program with SA_ONSTACK has to
- * run on the stack of its thread, as natively.  So SA_ONSTACK is removed from the program's actions
+ * The program must not notice it.  sigaltstack (intercept/signals.c) reports none.  A handler of the
+ * program with SA_ONSTACK has to run on the stack of its thread, as natively.  So SA_ONSTACK is removed from the program's actions
  * until the program sets its first alternate stack (signal_stack_withdraw).  From then on new
  * threads get no stack of ours.  Threads that have one keep it: their handlers may run on it.  When
  * the program disables its own stack, ours is installed again, but not if handlers would run on it.
@@ -21,6 +22,7 @@
 #include "init.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #define STACK_BYTES 65536u /* with the guard page before it */
 #define STACKS_PER_MAP 16u
@@ -85,7 +87,7 @@ static void install(uintptr_t start)
 void signal_stack_begin(struct thread *t)
 {
     if (!atomic_load(&stacks.ready) || atomic_load(&stacks.withdrawn) || os_sandboxed() ||
-        os_by_valgrind())
+        os_by_valgrind() || os_limit(RLIMIT_AS) != UINT64_MAX)
         return;
     if (!t->signal_stack)
         t->signal_stack = make();

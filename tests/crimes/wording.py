@@ -25,10 +25,10 @@ FREES = "free cfree free_sized free_aligned_sized realloc reallocarray".split()
 INDENT = 18 * " "
 
 
-def report_of(pool, *options, columns=1000):
-    """The report of a run file."""
+def report_of(pool, *options, columns="1000"):
+    """The report of a run file; columns "": as in a log."""
     done = subprocess.run([BUILD + "/bin/rtcheck", "report", "--all", *options, pool], capture_output=True,
-                          text=True, check=False, timeout=60, env=dict(os.environ, COLUMNS=str(columns)))
+                          text=True, check=False, timeout=60, env=dict(os.environ, COLUMNS=columns))
     printed = done.stdout + done.stderr
     for what, hole in HOLES:
         printed = re.sub(what, hole, printed)

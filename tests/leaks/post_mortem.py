@@ -15,7 +15,7 @@ PROGRAM = BUILD + "/tests/leaks/post_mortem"
 PATIENCE = 10 # seconds
 
 # The programs with twins, and the blocks that are certainly lost.
-TWINS = {"killed": [], "many": [], "own_call": [], "no_stack": [], "threads": [], "sandbox": [], "child": [1001],
+TWINS = {"killed": [], "many": [], "own_call": [], "threads": [], "sandbox": [], "child": [1001],
          "stays": []}
 AGAIN = 20
 
@@ -97,6 +97,19 @@ def twins(folder, start):
                 yield "%s: nobody says who told" % what
 
 
+def without_stack(folder):
+    """A fault with a stack pointer to nowhere: the handler runs on an alternate stack of the runtime's, so the
+    process itself finds the leak."""
+    for twin in ("held", "lost"):
+        result, text, report = checked(folder, "no_stack", twin)
+        if result != run([PROGRAM, "no_stack", twin], folder)[0]:
+            yield "no_stack, %s: %s" % (twin, result)
+        if sizes(report, ("mel", "definite")) != ([4711] if twin == "lost" else []):
+            yield "no_stack, %s: %s" % (twin, report["leaks"])
+        if any(p["witnessed"] for p in report["processes"]) or "post-mortem scanner" in text:
+            yield "no_stack, %s: found by the scanner" % twin
+
+
 def hammered(folder):
     """Killed inside malloc: a block just being allocated may be reported as possibly lost; there is no other
     difference."""
@@ -144,7 +157,7 @@ def buried(folder):
 
 
 def complaints(folder):
-    for part in (lambda f: twins(f, checked), lambda f: twins(f, by_hand), hammered, seen, closed, printed, buried):
+    for part in (lambda f: twins(f, checked), lambda f: twins(f, by_hand), without_stack, hammered, seen, closed, printed, buried):
         yield from part(folder)
 
 

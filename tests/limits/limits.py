@@ -493,7 +493,7 @@ def missing_features(stage):
 def late_losses(stage):
     """A feature found missing after the image header was written is reported, too."""
     names = set()
-    for n in range(1, 80):
+    for n in range(1, 120):
         run = Run(stage, [stage.program('limits/needs'), '1'], env={'RTCHECK_TEST_FAIL': str(n)}).wait()
         if os.path.exists(run.json_file):
             for process in run.report.images:
