@@ -5,8 +5,8 @@
  * The kernel ends a process without a notice. So for each such signal our own handler is installed,
  * and sigaction reports SIG_DFL to the program (intercept/signals.c). The handler is reset at
  * delivery (SA_RESETHAND), and first runs the work of an image's end. Then the signal ends the
- * process, with the same exit status and core dump as without us. A fault repeats itself; any other
- * signal is sent again. A second signal in the meantime finds the default.
+ * process, with the same exit status and core dump as without us. A fault repeats itself, unless
+ * memory was mapped at its address meanwhile; any other signal is sent again. A second signal in the meantime finds the default.
  *
  * No handler is installed in the first process of a pid namespace: signals without a handler do not
  * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
@@ -37,6 +37,17 @@ static bool happens_again(int signal, const siginfo_t *info)
 {
     return info->si_code > 0 &&
            (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+}
+
+/*
+ * The same after our work: memory may have been mapped at the address in the meantime, also by us,
+ * as the kernel prefers holes that have become free.
+ */
+static bool still_happens_again(int signal, const siginfo_t *info)
+{
+    bool is_filled = signal == SIGSEGV && info->si_code == SEGV_MAPERR &&
+                     os_is_readable((uintptr_t)info->si_addr);
+    return happens_again(signal, info) && !is_filled;
 }
 
 /*
@@ -76,7 +87,7 @@ static void on_fatal(int signal, void *info, void *context)
             image_flag(IMAGE_FAULT_OF_FREED);
         hooks->killed(&(struct fatal_signal){signal, info, context});
     }
-    if (!happens_again(signal, info))
+    if (!still_happens_again(signal, info))
         os_signal_thread(os_tid(), signal, NULL); /* blocked until this handler returns */
 }
 
