@@ -118,26 +118,63 @@ static void describe_page_fault(const siginfo_t *info, const struct context_faul
                                                        : ACCESS_READ;
 }
 
-static uintptr_t implied_address(const struct operand *o, const void *context)
+/* The register of a string instruction with a non-canonical address; NO_REGISTER: none. */
+static unsigned bad_implied_register(const struct operand *o, const void *context)
 {
     for (unsigned i = 0; i < CODE_REGISTERS; i++)
         if (o->implied >> i & 1 && !is_canonical(context_register(context, i)))
-            return context_register(context, i);
-    return 0;
+            return i;
+    return NO_REGISTER;
 }
 
-/* The kernel does not report a non-canonical address: it is computed from the operand. */
+static bool read_word(uintptr_t at, uintptr_t *word)
+{
+    return is_canonical(at) && os_copy(word, (const void *)at, sizeof *word) == sizeof *word;
+}
+
+/* The target of a branch through memory, or of a return. */
+static bool find_target(const void *context, const struct operand *o, uintptr_t pc,
+                        uintptr_t *target)
+{
+    const uint8_t *code = (const uint8_t *)pc;
+    if (o->branch && o->memory)
+        return read_word(address_of(o, context, pc), target);
+    if (o->branch)
+        *target = context_register(context, o->base);
+    return o->branch || (code_is_return(code, code + readable_code(pc)) &&
+                         read_word(context_sp(context), target));
+}
+
+static enum crash_access access_of(const struct operand *o, unsigned implied)
+{
+    static const uint8_t known[] = {ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE};
+    if (o->access == OPERAND_UNKNOWN && implied != NO_REGISTER) /* a copy: from one to the other */
+        return implied == CODE_COPY_TO ? ACCESS_WRITE : ACCESS_READ;
+    return known[o->access];
+}
+
+static void set_address(struct fault_access *a, uintptr_t at, enum crash_access access)
+{
+    a->address = at;
+    a->access = access;
+    a->flags |= CRASH_HAS_ADDRESS | CRASH_NON_CANONICAL;
+}
+
+/*
+ * The kernel does not report a non-canonical address, nor the access: they are taken from the
+ * instruction.
+ */
 static void describe_operand(const void *context, const struct operand *o, struct fault_access *a)
 {
-    uintptr_t at = o->memory   ? address_of(o, context, a->pc)
-                   : o->branch ? context_register(context, o->base)
-                               : implied_address(o, context);
-    if (is_canonical(at))
-        return;
-    a->address = at;
-    a->flags |= CRASH_HAS_ADDRESS | CRASH_NON_CANONICAL;
-    if (o->branch && !o->memory)
-        a->access = ACCESS_EXECUTE;
+    unsigned implied = bad_implied_register(o, context);
+    uintptr_t at = o->memory                ? address_of(o, context, a->pc)
+                   : implied != NO_REGISTER ? context_register(context, implied)
+                                            : 0;
+    uintptr_t target;
+    if (!is_canonical(at))
+        set_address(a, at, access_of(o, implied));
+    else if (find_target(context, o, a->pc, &target) && !is_canonical(target))
+        set_address(a, target, ACCESS_EXECUTE);
 }
 
 struct fault_access fault_access_of(const siginfo_t *info, const void *context, int fill)

@@ -336,6 +336,130 @@ static uint8_t bytes_of_two(const struct code *c, uint8_t opcode)
     return bytes_of_vector(c, opcode);
 }
 
+/* ---- does it read or write the operand? ------------------------------------------------------ */
+
+static enum operand_access access_if(bool writes)
+{
+    return writes ? OPERAND_WRITE : OPERAND_READ;
+}
+
+/* `reg`: the register field of the ModRM byte, which extends some opcodes. */
+static enum operand_access access_of_one(uint8_t opcode, uint8_t reg)
+{
+    if (opcode < 0x40)
+        return access_if((opcode & 7) < 2 && opcode < 0x38); /* 38 to 3b: cmp */
+    if (opcode >= 0x80 && opcode <= 0x83)
+        return access_if(reg != 7); /* cmp */
+    switch (opcode) {
+    case 0x86: /* xchg, mov, pop */
+    case 0x87:
+    case 0x88:
+    case 0x89:
+    case 0x8c:
+    case 0x8f:
+    case 0xaa: /* stos */
+    case 0xab:
+    case 0xc0: /* shifts */
+    case 0xc1:
+    case 0xc6: /* mov */
+    case 0xc7:
+    case 0xd0: /* shifts */
+    case 0xd1:
+    case 0xd2:
+    case 0xd3:
+        return OPERAND_WRITE;
+    case 0xf6: /* not, neg */
+    case 0xf7:
+        return access_if(reg == 2 || reg == 3);
+    case 0xfe: /* inc, dec */
+    case 0xff:
+        return access_if(reg < 2);
+    case 0xa4: /* movs: one operand is read, the other one written */
+    case 0xa5:
+    case 0x8d: /* lea */
+        return OPERAND_UNKNOWN;
+    default:
+        return opcode >= 0xd8 && opcode <= 0xdf ? OPERAND_UNKNOWN : OPERAND_READ; /* x87 */
+    }
+}
+
+static bool is_store(const struct code *c, uint8_t opcode)
+{
+    switch (opcode) {
+    case 0x11: /* moves of vectors */
+    case 0x13:
+    case 0x17:
+    case 0x29:
+    case 0x2b:
+    case 0x7f:
+    case 0xd6:
+    case 0xe7:
+    case 0xc3: /* movnti */
+    case 0xa4: /* shld, shrd, bts, btr, btc */
+    case 0xa5:
+    case 0xab:
+    case 0xac:
+    case 0xad:
+    case 0xb3:
+    case 0xbb:
+    case 0xb0: /* cmpxchg, xadd */
+    case 0xb1:
+    case 0xc0:
+    case 0xc1:
+        return true;
+    case 0x7e: /* movd, movq */
+        return c->repeat != 0xf3;
+    default:
+        return (opcode & 0xf0) == 0x90; /* setcc */
+    }
+}
+
+static bool is_load(const struct code *c, uint8_t opcode)
+{
+    if ((opcode & 0xf0) == 0x40 || (opcode >= 0x51 && opcode <= 0x6f)) /* cmov; arithmetic, moves */
+        return true;
+    switch (opcode) {
+    case 0x10: /* moves of vectors */
+    case 0x12:
+    case 0x14:
+    case 0x15:
+    case 0x16:
+    case 0x28:
+    case 0x2a: /* conversions and comparisons */
+    case 0x2c:
+    case 0x2d:
+    case 0x2e:
+    case 0x2f:
+    case 0x70:
+    case 0x74:
+    case 0x75:
+    case 0x76:
+    case 0xa3: /* bt, imul, popcnt, bsf, bsr */
+    case 0xaf:
+    case 0xb8:
+    case 0xbc:
+    case 0xbd:
+    case 0xb6: /* movzx, movsx */
+    case 0xb7:
+    case 0xbe:
+    case 0xbf:
+    case 0xc2:
+    case 0xc6:
+        return true;
+    case 0x7e:
+        return c->repeat == 0xf3;
+    default: /* arithmetic of vectors */
+        return opcode >= 0xd1 && opcode <= 0xfe && opcode != 0xd6 && opcode != 0xe7;
+    }
+}
+
+static enum operand_access access_of_two(const struct code *c, uint8_t opcode)
+{
+    return is_store(c, opcode)  ? OPERAND_WRITE
+           : is_load(c, opcode) ? OPERAND_READ
+                                : OPERAND_UNKNOWN;
+}
+
 static void take_prefixes(struct code *c)
 {
     for (; c->at < c->end && is_prefix(*c->at); c->at++) {
@@ -373,16 +497,21 @@ struct operand operand_of(const uint8_t *code, size_t room)
     bool vector = opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62;
     const uint32_t *table = one_byte;
     if (vector) {
-        o.access_bytes = bytes_of_vector(&c, take_vector(&c, opcode));
+        uint8_t vector_opcode = take_vector(&c, opcode);
+        o.access_bytes = bytes_of_vector(&c, vector_opcode);
+        o.access = (uint8_t)access_of_two(&c, vector_opcode);
     } else if (opcode == 0x0f) {
         table = two_bytes;
         opcode = take(&c);
         if (opcode == 0x38 || opcode == 0x3a)
             take(&c);
         o.access_bytes = bytes_of_two(&c, opcode);
+        o.access = (uint8_t)access_of_two(&c, opcode);
     } else {
         o.implied = string_registers(opcode);
-        o.access_bytes = bytes_of_one(&c, opcode, c.at < c.end ? *c.at >> 3 & 7 : 0);
+        uint8_t reg = c.at < c.end ? *c.at >> 3 & 7 : 0;
+        o.access_bytes = bytes_of_one(&c, opcode, reg);
+        o.access = (uint8_t)access_of_one(opcode, reg);
     }
     if (!vector && !has_modrm(table, opcode))
         return o;

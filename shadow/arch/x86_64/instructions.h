@@ -98,6 +98,10 @@ bool code_is_signal_return(const uint8_t *code);
 
 #define CODE_REGISTERS 16u
 #define NO_REGISTER 0xffu
+#define CODE_COPY_TO 7u /* the register with the destination of a string instruction */
+
+/* An instruction that reads and writes its operand writes it: so does the kernel describe it. */
+enum operand_access { OPERAND_UNKNOWN, OPERAND_READ, OPERAND_WRITE };
 
 /*
  * The memory operand of an instruction, or the target of its branch. Registers have the numbers of
@@ -110,6 +114,7 @@ struct operand {
     uint8_t scale;        /* left shift of the index */
     uint8_t bytes;        /* length of the instruction up to the end of the operand */
     uint8_t access_bytes; /* size of the operand; 0: unknown */
+    uint8_t access;       /* enum operand_access, of an operand in memory */
     bool memory;          /* it is in memory; else a branch jumps to the value of `base` */
     bool by_pc;           /* relative to the end of the instruction */
     bool branch;          /* it is the target of a call or jump */

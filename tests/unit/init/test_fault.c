@@ -81,6 +81,57 @@ static void test_sizes(void **state)
         assert_int_equal(operand_of((const uint8_t *)sized[i].code, sized[i].room).access_bytes, sized[i].bytes);
 }
 
+/* r, w; "?": not known. */
+static const struct {
+    const char *code;
+    size_t room;
+    char access;
+} accesses[] = {
+    {"\x48\x8b\x00", 3, 'r'},             /* mov (%rax),%rax */
+    {"\x48\x89\x07", 3, 'w'},             /* mov %rax,(%rdi) */
+    {"\xc6\x46\x03\x07", 4, 'w'},        /* movb $7,3(%rsi) */
+    {"\x48\x01\x07", 3, 'w'},             /* add %rax,(%rdi) */
+    {"\x48\x03\x07", 3, 'r'},             /* add (%rdi),%rax */
+    {"\x48\x39\x07", 3, 'r'},             /* cmp %rax,(%rdi) */
+    {"\x48\x3b\x07", 3, 'r'},             /* cmp (%rdi),%rax */
+    {"\x80\x3f\x07", 3, 'r'},             /* cmpb $7,(%rdi) */
+    {"\x80\x0f\x07", 3, 'w'},             /* orb $7,(%rdi) */
+    {"\xf7\x07\x01\x00\x00\x00", 6, 'r'}, /* testl $1,(%rdi) */
+    {"\xf7\x1f", 2, 'w'},                  /* negl (%rdi) */
+    {"\xf7\x27", 2, 'r'},                  /* mull (%rdi) */
+    {"\xff\x07", 2, 'w'},                  /* incl (%rdi) */
+    {"\xff\x37", 2, 'r'},                  /* push (%rdi) */
+    {"\x8f\x07", 2, 'w'},                  /* pop (%rdi) */
+    {"\xd1\x27", 2, 'w'},                  /* shll (%rdi) */
+    {"\x0f\xb6\x07", 3, 'r'},             /* movzbl (%rdi),%eax */
+    {"\x0f\x94\x07", 3, 'w'},             /* sete (%rdi) */
+    {"\x64\xf0\x48\x0f\xb1\x13", 6, 'w'}, /* lock cmpxchg %rdx,%fs:(%rbx) */
+    {"\xf0\x0f\xc1\x07", 4, 'w'},        /* lock xadd %eax,(%rdi) */
+    {"\xf3\x0f\x6f\x06", 4, 'r'},        /* movdqu (%rsi),%xmm0 */
+    {"\xf3\x0f\x7f\x06", 4, 'w'},        /* movdqu %xmm0,(%rsi) */
+    {"\xf3\x0f\x7e\x06", 4, 'r'},        /* movq (%rsi),%xmm0 */
+    {"\x66\x0f\xd6\x06", 4, 'w'},        /* movq %xmm0,(%rsi) */
+    {"\x0f\x29\x07", 3, 'w'},             /* movaps %xmm0,(%rdi) */
+    {"\xc5\xfe\x6f\x06", 4, 'r'},        /* vmovdqu (%rsi),%ymm0 */
+    {"\xc5\xfe\x7f\x06", 4, 'w'},        /* vmovdqu %ymm0,(%rsi) */
+    {"\x62\xf1\xfe\x48\x7f\x07", 6, 'w'}, /* vmovdqu64 %zmm0,(%rdi) */
+    {"\x66\x0f\x38\x00\x07", 5, '?'},   /* pshufb (%rdi),%xmm0 */
+    {"\xf3\xaa", 2, 'w'},                  /* rep stosb */
+    {"\xac", 1, 'r'},                       /* lodsb */
+    {"\xf3\x48\xa5", 3, '?'},             /* rep movsq */
+    {"\xd9\x07", 2, '?'},                  /* flds (%rdi) */
+};
+
+static void test_accesses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
+        print_message("%zu\n", i);
+        assert_int_equal("?rw"[operand_of((const uint8_t *)accesses[i].code, accesses[i].room).access],
+                         accesses[i].access);
+    }
+}
+
 static void test_operands(void **state)
 {
     (void)state;
@@ -140,7 +191,7 @@ static void test_fill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operands), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_sizes), cmocka_unit_test(test_accesses),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_fill),
     };

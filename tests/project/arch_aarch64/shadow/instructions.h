@@ -88,11 +88,14 @@ bool code_is_signal_return(const uint8_t *code);
 
 #define CODE_REGISTERS 32u
 #define NO_REGISTER 0xffu
+#define CODE_COPY_TO 0u
 
 /*
  * The memory operand of an instruction, or the target of its branch. Registers have the numbers of
  * the machine encoding.
  */
+enum operand_access { OPERAND_UNKNOWN, OPERAND_READ, OPERAND_WRITE };
+
 struct operand {
     uint32_t displacement;
     uint32_t implied;    /* mask of implicit address registers (string instructions) */
@@ -100,6 +103,7 @@ struct operand {
     uint8_t scale;       /* left shift of the index */
     uint8_t bytes;        /* length of the instruction up to the end of the operand */
     uint8_t access_bytes; /* size of the operand; 0: unknown */
+    uint8_t access;
     bool memory;         /* it is in memory; else a branch jumps to the value of `base` */
     bool by_pc;          /* relative to the end of the instruction */
     bool branch;         /* it is the target of a call or jump */
