@@ -201,7 +201,7 @@ enum crash_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE, A
 #define CRASH_NON_CANONICAL 4u /* no page can be mapped there; `address` was computed */
 #define CRASH_OF_FILL 8u       /* the address came from the fill of freed memory */
 #define CRASH_OF_STACK 16u     /* just below the end of the stack: stack overflow */
-#define CRASH_WAS_UNMAPPED 32u /* by the call `entry` with the stack free_stack; minor version 9 */
+#define CRASH_WAS_UNMAPPED 32u /* by the call `entry`, with the stack free_stack; minor version 9 */
 
 /* Location of a damaged byte (ERROR_WUA). */
 enum error_damage {

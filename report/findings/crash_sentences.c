@@ -247,6 +247,8 @@ static void address_put(struct report *r, const struct error *e, bool determinis
         block_put(e, out);
     else if (e->crash.flags & CRASH_IS_MAPPED)
         mapped_put(r, e, out);
+    else if (e->crash.flags & CRASH_WAS_UNMAPPED)
+        fputs(" at an address that was unmapped", out);
     else
         fputs(" at an address that is not mapped", out);
     if (!deterministic && e->block == 0)

@@ -527,8 +527,11 @@ struct error_rows error_rows(const struct error *e)
                                       .order = is_second ? "second " : "",
                                       .entry = is_call ? e->entry : ENTRY_COUNT,
                                       .site = e->stack});
-    row_add(&rows, (struct error_row){.label = surely ? "first freed" : "freed",
+    row_add(&rows, (struct error_row){.label = surely                                ? "first freed"
+                                               : e->crash.flags & CRASH_WAS_UNMAPPED ? "unmapped"
+                                                                                     : "freed",
                                       .order = is_second ? "first " : "",
+                                      .entry = e->crash.flags & CRASH_WAS_UNMAPPED ? e->entry : 0,
                                       .site = e->free_stack,
                                       .thread = freed ? other : NULL});
     row_add(&rows, (struct error_row){.label = "allocated",

@@ -33,6 +33,7 @@ static void move_break(struct origin o, uint32_t type, union rtc_event *e, uintp
     struct range gone =
         after < before && after >= os_break_start() ? between(after, before) : NO_RANGE;
     change_begin(&c, o);
+    c.map.by = ENTRY_NONE;
     change_going(&c, gone);
     mapped_begin(&c.map);
     change_call(&c, type, e);

@@ -34,6 +34,7 @@ void *change_map(struct origin o, union rtc_event *e)
     int flags = e->mmap.flags;
     struct range over = NO_RANGE;
     change_begin(&c, o);
+    c.map.by = ENTRY_MMAP;
     if (flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE) && e->mmap.address) {
         if ((uintptr_t)e->mmap.address % page_unit(flags) == 0)
             over = range_in((uintptr_t)e->mmap.address, e->mmap.size, page_unit(flags));

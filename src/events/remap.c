@@ -103,6 +103,7 @@ void *change_remap(struct origin o, union rtc_event *e)
     if (is_refused(e, from, over))
         from = over = NO_RANGE;
     change_begin(&c, o);
+    c.map.by = ENTRY_MREMAP;
     change_going(&c, from);
     change_going(&c, over);
     if (change_refused(&c, OP(MREMAP, MALLOC), over, from))

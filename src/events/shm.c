@@ -63,6 +63,7 @@ int change_detach(struct origin o, const void *shmaddr)
     union rtc_event e = {.shmdt = {-1, shmaddr}};
     struct range gone = attachment_of((uintptr_t)shmaddr);
     change_begin(&c, o);
+    c.map.by = ENTRY_NONE;
     change_unmapped(&c, gone);
     mapped_begin(&c.map);
     mapped_take_attachment(&c.map, gone.start, gone.end, (uintptr_t)shmaddr);

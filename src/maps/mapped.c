@@ -159,6 +159,50 @@ void map_exit(struct section *s)
     section_end(s);
 }
 
+/* ---- the last unmapped ranges, for crashes ---------------------------------------------------- */
+
+#define UNMAPPED_MAX 1024u
+
+static struct {
+    struct {
+        uint64_t start, end;
+        uint32_t stack, by;
+    } at[UNMAPPED_MAX];
+    uint32_t next; /* number of all; the oldest entry is overwritten */
+} unmapped;
+
+/* Holds the lock. */
+ALWAYS_INLINE void note_unmapped(const struct mapped_call *c, uint64_t start, uint64_t end,
+                                 uint32_t stack)
+{
+    uint32_t i = unmapped.next++ % UNMAPPED_MAX;
+    unmapped.at[i].start = start;
+    unmapped.at[i].end = end;
+    unmapped.at[i].stack = stack;
+    unmapped.at[i].by = c->by;
+}
+
+void mapped_forget_unmapped(void)
+{
+    unmapped.next = 0;
+}
+
+/*
+ * Without the lock, as a crashed thread may hold it: an entry that is being written may be missed.
+ */
+bool mapped_was_unmapped(uint64_t at, uint32_t *stack, uint32_t *by)
+{
+    for (uint32_t i = unmapped.next, n = 0; i-- && n < UNMAPPED_MAX; n++) {
+        uint32_t k = i % UNMAPPED_MAX;
+        if (at - unmapped.at[k].start >= unmapped.at[k].end - unmapped.at[k].start)
+            continue;
+        *stack = unmapped.at[k].stack;
+        *by = unmapped.at[k].by;
+        return true;
+    }
+    return false;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
@@ -256,8 +300,10 @@ void mapped_take(struct mapped_call *c, uint64_t start, uint64_t end)
     }
     if (!open_call(c, &s))
         return;
+    uint32_t stack = c->at ? stack_put(s.t, c->at) : 0; /* before the lock, as in mapped_new */
     if (likely(lock_map())) {
         take(c, start, end);
+        note_unmapped(c, start, end, stack);
         map_count(&map.sum->unmapped, c->unmaps);
         c->counted = c->unmaps;
         unlock_map();
@@ -277,7 +323,11 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
 {
     struct section s;
     const struct map_region *first, *r;
-    if (!c->t || start >= end || !map_enter(&s))
+    if (!c->t || start >= end || !section_begin(&s))
+        return;
+    uint32_t stack = c->at ? stack_put(s.t, c->at) : 0;
+    section_end(&s);
+    if (!map_enter(&s))
         return;
     first = maps_find(&map.maps, start);
     struct map_region whose = first ? *first : (struct map_region){0};
@@ -287,6 +337,7 @@ void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end,
         if (!belongs(&own, &whose, at, end - at))
             continue;
         take(c, own.start, own.end);
+        note_unmapped(c, own.start, own.end, stack);
     }
     map_exit(&s);
 }

@@ -46,6 +46,7 @@ struct mapped_call {
     bool unmaps;
     bool counted;
     bool whole; /* all that it takes out was in the table */
+    uint8_t by; /* enum error_entry of the call, for crashes at what it unmaps; 0: others */
     bool old;   /* a thread may have begun since it was mapped, so it may be a stack */
     uint32_t count;
     uint64_t around, around_end;         /* the whole range that kept[0] was a part of */
@@ -69,6 +70,7 @@ ALWAYS_INLINE void mapped_at(struct mapped_call *c, const struct entry *at)
     c->t = NULL;
     c->tried = c->more = c->unmaps = c->counted = c->old = false;
     c->whole = true;
+    c->by = ENTRY_MUNMAP;
     c->count = 0;
 }
 
@@ -111,6 +113,12 @@ ALWAYS_INLINE void mapped_end(struct mapped_call *c)
                           memory_order_release); /* pairs with calls_in_progress */
 }
 
+/*
+ * Was the address in one of the last 1,024 ranges that calls were to unmap?  *stack, *by: of the
+ * last such call, as in struct mapped_call.  Signal-safe.
+ */
+bool mapped_was_unmapped(uint64_t at, uint32_t *stack, uint32_t *by);
+void mapped_forget_unmapped(void); /* in a forked child, which may number its stacks anew */
 /* Take out the pieces of [start, end) that shmdt(at) detaches; the first range is one of them. */
 void mapped_take_attachment(struct mapped_call *c, uint64_t start, uint64_t end, uint64_t at);
 /*

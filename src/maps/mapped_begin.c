@@ -124,6 +124,7 @@ void mapped_after_fork(void)
     if (atomic_load(&map.lock.word))
         forget(); /* a thread of the parent held it */
     map.copied = false;
+    mapped_forget_unmapped();
     lock_reset(&map.lock);
     atomic_store(&map.has_timed_out, false);
 }

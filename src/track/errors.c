@@ -364,6 +364,8 @@ static void note_crash(const struct error_call *call, const struct crash *c)
         struct found f = pool_find(at);
         if (!describe_found(&e, &f, at, call->write_epoch))
             region_of(c->address, &e);
+        if (e.region == REGION_UNMAPPED && mapped_was_unmapped(c->address, &e.free_stack, &e.entry))
+            e.crash_flags |= CRASH_WAS_UNMAPPED;
     }
     put_crash_record(call, c);
     record(call, &e);

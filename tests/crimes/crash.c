@@ -1,10 +1,13 @@
 /*
- * crash.c - ends by a fault, of which memory that was freed may be the cause or not: crash WAY.
+ * crash.c - ends by a fault, of which memory that was freed may be the cause or not:
+ * crash WAY [main | thread [none | return | jump | exit]]: in this thread, with a handler of the
+ * program that restores the default and returns, jumps out of the fault, or exits.
  *
  * rtc-build: -O2 -D_GNU_SOURCE -pthread -fstack-protector-all -fno-builtin -fno-optimize-sibling-calls
  */
 #include <assert.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 struct node {
@@ -55,9 +59,29 @@ static void by_wild(void)
     sink = *(long *)hidden((void *)(uintptr_t)(1ull << 40));
 }
 
+static char data_of_copy[8];
+
 static void by_wild_far(void) /* no address at all: the kernel does not name it */
 {
     sink = *(long *)hidden((void *)(uintptr_t)0x4d3c2b1a00112233);
+}
+
+static void by_wild_far_write(void)
+{
+    *(short *)hidden((void *)(uintptr_t)0x4d3c2b1a00112233) = 1;
+}
+
+static void by_wild_far_copy(void)
+{
+    void *to = hidden((void *)(uintptr_t)0x4d3c2b1a00112233), *from = data_of_copy;
+    unsigned long n = 1;
+    __asm__ volatile("rep movsb" : "+S"(from), "+D"(to), "+c"(n) : : "memory");
+}
+
+/* The return address was overwritten. */
+static void by_wild_far_return(void)
+{
+    __asm__ volatile("mov $0x4d3c2b1a00112233, %%rax; push %%rax; ret" : : : "rax", "memory");
 }
 
 static void by_read_only(void)
@@ -69,6 +93,58 @@ static void by_read_only(void)
 static void by_mapping(void)
 {
     char *p = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sink = *(char *)hidden(p + 100);
+}
+
+static void unmap(char *p, size_t bytes)
+{
+    munmap(p, bytes);
+}
+
+static void by_unmapped(void)
+{
+    char *p = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 1000; i++)
+        munmap(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+    unmap(p + 4096, 8192);
+    *(char *)hidden(p + 5000) = 1;
+}
+
+static void by_unmapped_long_ago(void)
+{
+    char *p = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *other = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unmap(p + 4096, 8192);
+    for (int i = 0; i < 1024; i++) {
+        mmap(other, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        munmap(other, 4096);
+    }
+    *(char *)hidden(p + 5000) = 1;
+}
+
+static void by_moved(void)
+{
+    char *p = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *room = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mremap(p, 16384, 65536, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+    sink = *(char *)hidden(p + 5000);
+}
+
+static void by_detached(void)
+{
+    int id = shmget(IPC_PRIVATE, 8192, 0600);
+    char *p = shmat(id, NULL, 0);
+    shmctl(id, IPC_RMID, NULL);
+    shmdt(p);
+    sink = *(char *)hidden(p + 100);
+}
+
+/* Unmapped, and mapped again without access. */
+static void by_mapped_again(void)
+{
+    char *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(p, 4096);
+    mmap(p, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     sink = *(char *)hidden(p + 100);
 }
 
@@ -248,13 +324,59 @@ static void of_string(void) /* registers that no operand names */
 
 #define WAY(name) {#name, name}
 
+/* ---- where, and with which handler --------------------------------------------------------------- */
+
+static sigjmp_buf out;
+static const char *handler = "none";
+static void (*chosen)(void);
+
+static void on_crash(int signal_number)
+{
+    if (strcmp(handler, "exit") == 0)
+        _exit(7);
+    if (strcmp(handler, "jump") == 0)
+        siglongjmp(out, 1);
+    signal(signal_number, SIG_DFL);
+}
+
+static void *crash_here(void *unused)
+{
+    if (sigsetjmp(out, 1) == 0)
+        chosen();
+    else
+        _exit(5);
+    return unused;
+}
+
+static void handle_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], on_crash);
+}
+
+static void crash_in(const char *where)
+{
+    pthread_t thread;
+    if (strcmp(handler, "none") != 0)
+        handle_crashes();
+    if (strcmp(where, "thread") != 0) {
+        chosen();
+        return;
+    }
+    pthread_create(&thread, NULL, crash_here, NULL);
+    pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*crash)(void);
-    } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_read_only), WAY(by_mapping),
-                WAY(by_deep), WAY(by_registers), WAY(by_abort), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
+    } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_wild_far_write), WAY(by_wild_far_copy), WAY(by_wild_far_return),
+                WAY(by_read_only), WAY(by_mapping),
+                WAY(by_deep), WAY(by_registers), WAY(by_unmapped), WAY(by_unmapped_long_ago), WAY(by_moved), WAY(by_detached),
+                WAY(by_mapped_again), WAY(by_abort), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};
@@ -262,6 +384,14 @@ int main(int argc, char **argv)
         if (argc < 2)
             puts(ways[i].name);
         else if (strcmp(argv[1], ways[i].name) == 0)
-            ways[i].crash();
+            chosen = ways[i].crash;
+    if (argc > 3)
+        handler = argv[3];
+    if (argc > 1 && argc < 3)
+        chosen();
+    else if (argc > 2 && strcmp(argv[2], "main") == 0 && sigsetjmp(out, 1) != 0)
+        _exit(5);
+    else if (argc > 2)
+        crash_in(argv[2]);
     return argc < 2 ? 0 : 97;
 }

@@ -38,10 +38,19 @@ SENTENCES = {
     "by_null": ("SIGSEGV: read of 8 bytes at NULL \\+ 48", "by_null"),
     "by_null_call": ("SIGSEGV: execution at NULL \\+ 0", "by_null_call"),
     "by_wild": ("SIGSEGV: read of 8 bytes at an address that is not mapped, 0x10000000000", "by_wild"),
-    "by_wild_far": ("SIGSEGV: access of 8 bytes at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far"),
+    "by_wild_far": ("SIGSEGV: read of 8 bytes at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far"),
+    "by_wild_far_write": ("SIGSEGV: write of 2 bytes at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_write"),
+    "by_wild_far_copy": ("SIGSEGV: write of 1 byte at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_copy"),
+    "by_wild_far_return": ("SIGSEGV: execution at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_return"),
+    "of_call": ("SIGSEGV: execution at a non-canonical address, 0x(fd){8}; the address was read from freed memory", "of_call"),
     "by_read_only": ("SIGSEGV: write of 8 bytes in [.]rodata of crash: by_read_only::constant\\[2\\] .*: not permitted",
                      "by_read_only"),
     "by_mapping": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapping"),
+    "by_unmapped": ("SIGSEGV: write of 1 byte at an address that was unmapped, 0x[0-9a-f]+388", "by_unmapped"),
+    "by_unmapped_long_ago": ("SIGSEGV: write of 1 byte at an address that is not mapped, 0x[0-9a-f]+388", "by_unmapped_long_ago"),
+    "by_moved": ("SIGSEGV: read of 1 byte at an address that was unmapped, 0x[0-9a-f]+388", "by_moved"),
+    "by_detached": ("SIGSEGV: read of 1 byte at an address that was unmapped, 0x[0-9a-f]+064", "by_detached"),
+    "by_mapped_again": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapped_again"),
     "by_registers": ("SIGSEGV: read of 8 bytes at NULL \\+ 64", "by_registers"),
     "by_abort": ("SIGABRT: abort\\(\\)", "by_abort"),
     "by_assertion": ("SIGABRT: abort\\(\\), by a failed assertion", "by_assertion"),
@@ -60,6 +69,11 @@ SENTENCES = {
     "of_short": ("SIGSEGV: read of 1 byte at an address that is not mapped, 0xfdfdfdfd; the address was read from freed memory",
                  "of_short"),
 }
+
+
+# The row of the call that unmapped the address.
+UNMAPPED = {"by_unmapped": r"^ +munmap\(\) +unmap .*\n +by_unmapped ", "by_moved": r"^ +mremap\(\) +by_moved ",
+            "by_detached": r"^ +unmapped +by_detached "}
 
 
 def wrong(way, words):
@@ -84,6 +98,10 @@ def sentence(way, *options):
     errors = [e for e in report["errors"] if e["rtc"] == "sig"]
     if len(errors) != 1 or errors[0]["crash"]["signal"] != want.split(":")[0].split(",")[0] or errors[0]["class"] != "error":
         return wrong(way, "JSON: %s" % errors)
+    if way in UNMAPPED and not re.search(UNMAPPED[way], done.stderr, re.MULTILINE):
+        return wrong(way, "the call that unmapped it is missing:\n" + done.stderr)
+    if way not in UNMAPPED and (errors[0]["crash"]["was_unmapped"] or "was unmapped" in done.stderr):
+        return wrong(way, "was unmapped:\n" + done.stderr)
     return print(way, " ".join(options), "ok")
 
 
