@@ -12,14 +12,17 @@
 
 #define READY_STEP (64u << 10)
 
-static struct {
-    uint32_t area; /* current, 0 = none */
+static struct current_area {
+    uint32_t area; /* 0 = none */
     char *base;    /* its mapping */
     uint64_t used, ready;
-    uint64_t reserved;                  /* part of `ready` that is kept for findings: segment.c */
-    uint32_t areas[RTC_AREA_COUNT_MAX]; /* all claimed areas, for a child to close */
-    uint32_t area_count;
+    uint64_t reserved; /* part of `ready` that is kept for findings: segment.c */
 } current;
+
+static struct {
+    uint32_t area[RTC_AREA_COUNT_MAX];
+    uint32_t count;
+} claimed; /* all areas of this image, for a child to close */
 
 /* ---- claiming -------------------------------------------------------------------------------- */
 
@@ -106,15 +109,15 @@ static bool ready_to(uint64_t bytes)
     return populate_to(want) || populate_to(align_up(bytes, PAGE_BYTES));
 }
 
+/* Without memory for its first page the area before stays current: there may be memory later. */
 static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
 {
-    current.area = index;
-    current.base = run_area(index);
-    current.ready = current.reserved = 0;
-    current.used = RTC_AREA_HEAD_BYTES;
+    struct current_area before = current;
+    current =
+        (struct current_area){.area = index, .base = run_area(index), .used = RTC_AREA_HEAD_BYTES};
     if (!ready_to(RTC_AREA_HEAD_BYTES + (ordinal ? 0 : sizeof(struct image_header)))) {
         area_free(&run_areas()[index]);
-        current.area = 0;
+        current = before;
         return false;
     }
     struct area_head *head = (struct area_head *)(void *)current.base;
@@ -125,7 +128,7 @@ static bool area_open(uint32_t index, uint32_t previous, uint32_t ordinal)
     atomic_store_explicit(&head->used_bytes, current.used, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     head->magic = RTC_AREA_MAGIC;
-    current.areas[current.area_count++ % RTC_AREA_COUNT_MAX] = index;
+    claimed.area[claimed.count++ % RTC_AREA_COUNT_MAX] = index;
     return true;
 }
 
@@ -144,7 +147,7 @@ void *area_append(uint32_t bytes)
         return NULL;
     if (current.used + bytes > run_header()->area_bytes) {
         uint32_t index = area_claim_hard(), previous = current.area;
-        if (!index || !area_open(index, previous, current.area_count))
+        if (!index || !area_open(index, previous, claimed.count))
             return NULL;
         notify_defer(self, NOTIFY_POOL_GROW);
     }
@@ -175,13 +178,13 @@ void area_reserved(uint32_t bytes)
 bool area_renew(void)
 {
     uint32_t previous = current.area, index = previous ? area_claim_hard() : 0;
-    return index && area_open(index, previous, current.area_count ? current.area_count : 1);
+    return index && area_open(index, previous, claimed.count ? claimed.count : 1);
 }
 
 void area_room(uint64_t *bytes, uint64_t *used)
 {
     uint64_t each = current.area ? run_header()->area_bytes : 0;
-    *bytes = current.area_count * each;
+    *bytes = claimed.count * each;
     /* the unused ends of earlier areas count as used */
     *used = each ? *bytes - each + current.used : 0;
 }
@@ -190,21 +193,21 @@ void area_room(uint64_t *bytes, uint64_t *used)
 
 void areas_after_fork(void)
 {
-    for (uint32_t i = 0; i < current.area_count && i < RTC_AREA_COUNT_MAX; i++) {
-        uint32_t index = current.areas[i];
+    for (uint32_t i = 0; i < claimed.count && i < RTC_AREA_COUNT_MAX; i++) {
+        uint32_t index = claimed.area[i];
         uint32_t bytes = atomic_load(&run_areas()[index].populated_bytes);
         if (bytes)
             os_read_only(run_area(index), bytes);
     }
-    current.area_count = 0;
+    claimed.count = 0;
     current.area = 0;
 }
 
 void areas_privatise(void)
 {
-    for (uint32_t i = 0; i < current.area_count && i < RTC_AREA_COUNT_MAX; i++) {
-        uint32_t bytes = atomic_load(&run_areas()[current.areas[i]].populated_bytes);
-        char *at = run_area(current.areas[i]), *copy = bytes ? os_map(bytes) : NULL;
+    for (uint32_t i = 0; i < claimed.count && i < RTC_AREA_COUNT_MAX; i++) {
+        uint32_t bytes = atomic_load(&run_areas()[claimed.area[i]].populated_bytes);
+        char *at = run_area(claimed.area[i]), *copy = bytes ? os_map(bytes) : NULL;
         if (!copy || os_failed(copy))
             continue;
         memcpy(copy, at, bytes);
