@@ -262,7 +262,7 @@ enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
     w->is_nested = false;
     w->outside = w->others = 0;
     t->cost_left = 1;
-    t->stacks_plain = !w->pieces;
+    t->stacks_plain = !w->pieces && rt.options.frames;
     t->timed = true;
     w->since = os_ticks_after();
     return COST_TIMED;

@@ -262,6 +262,15 @@ def lost(stage):
         same_as_plain(Run(stage, argv).wait(), plain)
 
 
+def none(stage):
+    """frames=0: no operation has a stack, also none of those that are timed for the cost."""
+    program = [stage.program('limits/planted'), 'clean', '200000', '40']
+    run = Run(stage, program, options=('frames=0',), keep=True).wait()
+    image = read_dump(run.verify().decode())[1]
+    stacks = [s for blocks in image.blocks.values() for _, block in blocks for s in block]
+    must(len(stacks) > 2000 and not any(stacks) and not image.nodes, len(stacks), len(image.nodes))
+
+
 def report(stage):
     """The report names the closed libraries, too."""
     run = Run(stage, [stage.program('stacks/sites'), HERE + 'closed_one.so',
@@ -282,4 +291,5 @@ def report(stage):
 
 if __name__ == '__main__':
     main([('sites', sites), ('far_segments', far_segments), ('unseen', unseen), ('loads', loads),
-          ('reload', reload), ('smash', smash), ('lost', lost), ('report', report)])
+          ('reload', reload), ('smash', smash), ('lost', lost), ('report', report),
+          ('none', none)])
