@@ -299,8 +299,8 @@ struct thread_fact threads_on_stack(uintptr_t start, uintptr_t end, uintptr_t at
 bool threads_inside(uint32_t number)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->number == number && t != self && t->tid)
-            return thread_is_inside(t);
+        if (t->number == number && t != self && t->tid && thread_is_inside(t))
+            return true; /* threads without a record share number 0 */
     return false;
 }
 
