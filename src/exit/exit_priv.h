@@ -24,6 +24,8 @@ void post_mortem_end(void);
  * locates it beforehand.
  */
 int report_by_hand(void); /* exit status requested by the reporter; 0: keep the program's */
+/* The run file is gone, and its pages may not be touched: print that, and return the exit status. */
+int end_without_file(int status);
 void reporter_find(void);
 
 #endif

@@ -181,6 +181,8 @@ int finish_image(enum image_end how, int status)
     struct caller caller = {0};
     if (fork_is_child())
         return status; /* it has not used memory since the fork: there is no image to end */
+    if (run_is_gone())
+        return end_without_file(status);
     finish_begin();
     if (is_holder())
         finish_exec_failed();

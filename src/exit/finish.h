@@ -52,8 +52,8 @@ void post_mortem_start(void);
  * A signal is about to end the program: record a crash, find errors and leaks, once.
  */
 void finish_killed(const struct fatal_signal *s);
-/* The run file was truncated: print that, and do nothing else. */
-void finish_file_cut(void);
+/* The run file was truncated: print that, and whether the program continues.  Signal-safe. */
+void finish_file_cut(bool survived);
 
 /* ---- for leakcheck only ---------------------------------------------------------------------- */
 

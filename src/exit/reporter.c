@@ -228,6 +228,13 @@ static int status_unknown(void)
     return rt.options.error_exitcode > 0 ? rt.options.error_exitcode : 0;
 }
 
+int end_without_file(int status)
+{
+    int unknown = status_unknown();
+    finish_file_cut(true);
+    return unknown && run_path()[0] ? unknown : status;
+}
+
 int report_by_hand(void)
 {
     struct start *s = &reporter;
@@ -237,6 +244,8 @@ int report_by_hand(void)
     }
     if (!run_header() || run_header()->mode != RUN_BY_HAND || !is_run_reporter())
         return 0;
+    if (run_is_cut())
+        return status_unknown();
     static char end[] = "--end";
     s->argv[0] = report_name;
     s->argv[1] = report_verb;
@@ -253,8 +262,11 @@ int report_by_hand(void)
     return (int)(atomic_load(&run_header()->status_requested) & 0xff);
 }
 
-void finish_file_cut(void)
+void finish_file_cut(bool survived)
 {
-    print_line("the run file was made shorter while the program ran, which cannot go on: ",
-               run_path());
+    static _Atomic bool printed;
+    if (!atomic_exchange(&printed, true) || !survived)
+        print_line(survived ? "the run file was truncated; the program continues unchecked: "
+                            : "the run file was truncated, and the program cannot continue: ",
+                   run_path());
 }

@@ -465,6 +465,12 @@ ALWAYS_INLINE void *slab_take_hot(struct thread *t, uint32_t class)
     return likely(bin->count) ? bin->slot[--bin->count] : slab_take(t, class);
 }
 
+/*
+ * Write records of all blocks whose records are in lost pages: each may be a block of the program,
+ * of unknown size (BLOCK_INHERITED).  Async-signal-safe; no lock.
+ */
+void pool_fill_lost(const struct lost_records *lost);
+
 /* ---- for fork/copy.c and fork.c only --------------------------------------------------------- */
 
 /* Stop using never allocated slots as redzones. */

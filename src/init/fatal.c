@@ -8,6 +8,11 @@
  * process, with the same exit status and core dump as without us. A fault repeats itself, unless
  * memory was mapped at its address meanwhile; any other signal is sent again. A second signal in the meantime finds the default.
  *
+ * SIGBUS also occurs if the run file is truncated, in any thread that uses a lost page. If those pages
+ * can be replaced (runfile/cut.c) the instruction is repeated and the program continues. So this
+ * handler is not reset at delivery, because other threads may need it at the same time, and while
+ * it is installed the runtime never blocks SIGBUS: the kernel ends a process that cannot handle it.
+ *
  * No handler is installed in the first process of a pid namespace: signals without a handler do not
  * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
  * the handler skips the work.
@@ -75,12 +80,25 @@ static bool is_file_cut(int signal, const siginfo_t *info)
     return signal == SIGBUS && info->si_code == BUS_ADRERR && run_contains(info->si_addr);
 }
 
+static bool survives_cut(const siginfo_t *info)
+{
+    bool survived = run_replace_lost(info->si_addr, pool_fill_lost);
+    hooks->cut(survived);
+    return survived;
+}
+
 static void on_fatal(int signal, void *info, void *context)
 {
+    bool cut = is_file_cut(signal, info);
+    if (cut && survives_cut(info))
+        return;
+    if (signal == SIGBUS)
+        os_restore_action(signal,
+                          &program_action[signal]); /* as SA_RESETHAND does for the others */
     if (!happens_again(signal, info) && postpone(signal))
         return;
-    if (is_file_cut(signal, info)) {
-        hooks->cut();
+    if (cut) {
+        ; /* nothing can be recorded */
     } else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed()) {
         if ((signal == SIGSEGV || signal == SIGBUS) &&
             fault_is_of_fill(info, context, pool_knobs.free_fill))
@@ -96,17 +114,26 @@ bool fatal_is_own(const void *handler)
     return handler == (const void *)(uintptr_t)&on_fatal;
 }
 
-void fatal_install(int signal)
+static void install(int signal)
 {
     struct os_action before;
+    int flags = SA_ONSTACK | SA_RESTART | (signal == SIGBUS ? 0 : SA_RESETHAND);
     if (os_action_of(signal, &before) || !os_is_default(&before))
         return;
-    if (os_take_signal(signal, on_fatal, SA_RESETHAND | SA_ONSTACK | SA_RESTART, &before))
+    if (os_take_signal(signal, on_fatal, flags, &before))
         return;
     if (os_is_default(&before))
         program_action[signal] = before;
     else if (os_handler_of(&before) != on_fatal)
         os_restore_action(signal, &before);
+}
+
+void fatal_install(int signal)
+{
+    struct os_action now;
+    install(signal);
+    if (signal == SIGBUS && os_action_of(signal, &now) == 0)
+        os_never_block(os_handler_of(&now) == on_fatal ? SIGBUS : 0);
 }
 
 const struct os_action *fatal_program_action(int signal)
@@ -133,4 +160,5 @@ void fatal_withdraw(void)
     for (unsigned i = 0; i < sizeof fatal; i++)
         if (os_action_of(fatal[i], &before) == 0 && os_handler_of(&before) == on_fatal)
             os_restore_action(fatal[i], &none);
+    os_never_block(0);
 }

@@ -81,7 +81,7 @@ extern HIDDEN struct runtime rt;
 /* Are leak scans enabled? The program can disable only the scan at its end. */
 ALWAYS_INLINE bool wants_leaks(void)
 {
-    return rt.options.leaks && rt.options.leak_check && rt.options.mel_at_exit;
+    return rt.options.leaks && rt.options.leak_check && rt.options.mel_at_exit && !run_is_cut();
 }
 
 ALWAYS_INLINE bool wants_leaks_at_end(void)
@@ -177,7 +177,7 @@ struct fatal_signal {
 
 struct fatal_hooks {
     void (*killed)(const struct fatal_signal *s);
-    void (*cut)(void); /* a SIGBUS of ours came: the run file was truncated */
+    void (*cut)(bool survived); /* the run file was truncated; survived: the program continues */
 };
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */
 void fatal_withdraw(void);                         /* before the program enters a sandbox */

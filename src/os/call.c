@@ -132,9 +132,16 @@ bool os_on_alternate_stack(void)
     return stack.ss_flags & SS_ONSTACK;
 }
 
+static _Atomic uint64_t never_blocked;
+
+void os_never_block(int signal)
+{
+    atomic_store_explicit(&never_blocked, signal ? 1ull << (signal - 1) : 0, memory_order_relaxed);
+}
+
 void os_block_signals(struct os_signals *s)
 {
-    uint64_t all = OS_ALL_SIGNALS;
+    uint64_t all = OS_ALL_SIGNALS & ~atomic_load_explicit(&never_blocked, memory_order_relaxed);
     s->blocked = !os_sandboxed() &&
                  CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &s->before, sizeof s->before) == 0;
 }

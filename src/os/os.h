@@ -64,6 +64,11 @@ void *os_replace(void *at, size_t bytes);
 /* Map zeroed private memory, readable and writable. */
 void *os_map(size_t bytes);
 /*
+ * Move a mapping made by os_map over `to`, in place of what is mapped there: no thread sees a state
+ * in between.  On an error the mapping may still exist, but no longer counts as the runtime's.
+ */
+int os_move_over(void *from, size_t bytes, void *to);
+/*
  * Reserve [offset, offset + bytes) of a file as shared memory, without access rights.  `at`: a
  * reservation of the runtime to replace, or NULL.
  */
@@ -163,6 +168,8 @@ struct os_signals {
     bool blocked;
 };
 void os_block_signals(struct os_signals *s);
+/* From now on os_block_signals does not block this signal; 0: it blocks all. */
+void os_never_block(int signal);
 void os_restore_signals(const struct os_signals *s);
 void os_block_more(uint64_t mask); /* add to the mask; sigreturn restores it */
 /* The calling thread's alternate signal stack.  false: none, or unknown in a sandbox. */

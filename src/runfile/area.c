@@ -52,7 +52,7 @@ void area_free(struct area_entry *e)
 static uint32_t area_claim(void)
 {
     struct run_header *run = run_header();
-    uint32_t limit = run_area_limit();
+    uint32_t limit = run_is_cut() ? 0 : run_area_limit();
     uint32_t used = atomic_load_explicit(&run->next_area, memory_order_relaxed);
     for (uint32_t i = 1; i < used && i < limit; i++)
         if (!atomic_load_explicit(&run_areas()[i].owner, memory_order_relaxed) && try_claim(i))

@@ -16,11 +16,17 @@ static struct {
     uint32_t number;
     /* also in a vfork child, which is another process in the same memory */
     uint32_t pid;
+    struct image_header first; /* the header as it was at start: for cut.c */
 } own;
 
 struct image_header *image(void)
 {
     return own.header;
+}
+
+const struct image_header *image_at_start(void)
+{
+    return &own.first;
 }
 
 uint32_t image_number(void)
@@ -179,6 +185,7 @@ void image_start(const struct image_request *request)
     struct image_header *h = header_alloc();
     fill_header(h, request, parent);
     own.header = h;
+    memcpy(&own.first, h, sizeof own.first);
     image_note_losses();
     area_publish(0);
     if (run_contains(h))

@@ -25,6 +25,7 @@ static struct {
     uint64_t heap_bytes;
     uint32_t maker; /* by hand: pid of the first image */
     struct run_header *header;
+    struct run_header first; /* the header as it was at start: for cut.c */
     char path[NAME_ROOM];
     char aside[NAME_ROOM]; /* its path while an exec is under way */
 } run;
@@ -51,17 +52,28 @@ struct lease *run_leases(void)
 
 uint32_t run_area_limit(void)
 {
-    return (uint32_t)(run.window_bytes / run.header->area_bytes);
+    return (uint32_t)(run.window_bytes / run.first.area_bytes);
 }
 
 char *run_area(uint32_t index)
 {
-    return index < run_area_limit() ? run.base + index * run.header->area_bytes : NULL;
+    return index < run_area_limit() ? run.base + index * run.first.area_bytes : NULL;
 }
 
 void *run_heap(void)
 {
     return run.heap;
+}
+
+const struct run_header *run_header_at_start(void)
+{
+    return &run.first;
+}
+
+char *run_window(uint64_t *bytes)
+{
+    *bytes = run.window_bytes;
+    return run.base;
 }
 
 bool run_contains(const void *p)
@@ -154,17 +166,17 @@ static void map_heap(int fd, const struct run_header *h)
 /* Map the run; closes the descriptor in all cases. */
 static int map_run(int fd)
 {
-    static struct run_header copy; /* too large for the stack of a thread that calls malloc */
+    struct run_header *first = &run.first;
     struct stat st;
     int err = os_stat_fd(fd, &st);
     if (!err)
-        err = os_read(fd, &copy, sizeof copy) == (long)sizeof copy
-                  ? check_header(&copy, (uint64_t)st.st_size)
+        err = os_read(fd, first, sizeof *first) == (long)sizeof *first
+                  ? check_header(first, (uint64_t)st.st_size)
                   : -EBADMSG;
     if (!err)
-        err = map_window(fd, &copy);
+        err = map_window(fd, first);
     if (!err)
-        map_heap(fd, &copy);
+        map_heap(fd, first);
     os_close(fd);
     if (!err)
         run.header = (struct run_header *)(void *)run.base;

@@ -8,6 +8,7 @@
  *   depot.c, modules.c       stacks by number, and the objects that their frames are in
  *   threads.c, thread_records.c  all threads, and their records (thread_list.h)
  *   unchecked.c              programs that were started unchecked
+ *   cut.c                    survives that the file is truncated while it is mapped
  *
  * Data: all that a reader of the file needs, in the layout of format/format.h.  The list of free
  * thread records and the depot's index are private memory, because the program can write to the
@@ -56,6 +57,23 @@ uint32_t run_area_limit(void);    /* number of areas that this process has mappe
 void *run_heap(void);             /* heap=file: the reserved mapping */
 bool run_contains(const void *p); /* is p in the mapping of the file? */
 void run_ring(void);              /* wakes the launcher */
+
+/* Pages of records that were lost because the file was truncated. */
+struct lost_records {
+    uintptr_t start, end;
+    char *content; /* what will be in their place: `fill` writes there */
+};
+
+/*
+ * In a handler of SIGBUS: if a page of records at p is past the end of the file, replace it and the
+ * lost pages that follow it by private memory.  `fill` makes the records that the heap needs.
+ * Return true if p can be accessed now.  Afterwards run_is_cut() is true, in forked children too:
+ * findings cannot be recorded any more, and what the records say of blocks is not reliable.
+ */
+bool run_replace_lost(const void *p, void (*fill)(const struct lost_records *lost));
+bool run_is_cut(void);
+/* Is the file's header past its end, and not replaced?  Then accesses to the file raise SIGBUS. */
+bool run_is_gone(void);
 
 struct image_request {
     enum image_how how;

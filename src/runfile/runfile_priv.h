@@ -9,7 +9,14 @@
 
 #include <string.h>
 
+/* ---- run_file.c ------------------------------------------------------------------------------ */
+
+const struct run_header *run_header_at_start(void); /* a private copy */
+char *run_window(uint64_t *bytes);                  /* the mapped areas */
+
 /* ---- image.c --------------------------------------------------------------------------------- */
+
+const struct image_header *image_at_start(void); /* a private copy of this image's header */
 
 uint32_t image_pid(void); /* as other images of the run see it; 0: in another pid namespace */
 

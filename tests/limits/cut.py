@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A run file that is made shorter while the program runs ends the program's checks, not the launcher."""
-# rtc-test: limits_cut ci 60
+"""A run file that is truncated while the program runs ends the program's checks, but no process."""
+# rtc-test: limits_cut ci 180
 import os
 import subprocess
 import sys
@@ -46,6 +46,31 @@ def readers_survive(stage):
     run.wait()
 
 
+CUTS = (('0',), ('4096', '0'), ('4194304',), ('8388608', '0'), ('5000000', '4200000', '100000', '0'))
+
+
+def program_survives(stage):
+    """The program continues with its memory intact, and without a report, for which its data is lost."""
+    program = stage.program('limits/cut_survivor')
+    for sizes in CUTS:
+        native = Run(stage, [program, *sizes], how='plain', files=False).wait()
+        must(native.status == 3 and native.out.endswith(b'wrong 0\n'), sizes, native.status, native.out)
+        for options, status in (((), 3), (('error-exitcode=9',), 9))[:1 + (sizes == ('0',))]:
+            run = Run(stage, [program, *sizes], how='hand', files=False, options=options).wait()
+            must(run.out == native.out and run.status == status, sizes, run.status, run.out, run.err[-300:])
+            # the parent's message, and one of each child that did not inherit the replaced pages
+            lines = run.err.splitlines()
+            must(lines and all(b'the run file was truncated; the program continues unchecked' in line
+                               for line in lines), sizes, run.err)
+
+
+def own_handler(stage):
+    """A program with a handler of its own for SIGBUS gets the signal: a limit, see ARCHITECTURE.md."""
+    run = Run(stage, [stage.program('limits/cut_survivor'), 'handler'], how='hand', files=False).wait()
+    must(run.status == 4 and run.out == b'SIGBUS handled\n', run.status, run.out, run.err)
+    must(b'the run file was truncated' in run.err, run.err)
+
+
 def kept_copy(stage):
     """A kept file ends behind its last data, so that a copy of it is as small, and as good."""
     run = Run(stage, [stage.program('limits/planted'), 'lost', '1000', '8'], keep=True).wait()
@@ -65,4 +90,4 @@ def kept_copy(stage):
 
 if __name__ == '__main__':
     main([('sealed', sealed), ('launcher_survives', launcher_survives), ('readers_survive', readers_survive),
-          ('kept_copy', kept_copy)])
+          ('program_survives', program_survives), ('own_handler', own_handler), ('kept_copy', kept_copy)])
