@@ -51,13 +51,13 @@ static NOINLINE void pair(size_t count)
         free(made(malloc(64)));
 }
 
-#define LEVEL(name, next, bytes)                                                                   \
-    static NOINLINE void name(void)                                                                \
-    {                                                                                              \
-        volatile char room[bytes];                                                                 \
-        room[0] = 1;                                                                               \
-        next;                                                                                      \
-        room[bytes - 1] = room[0];                                                                 \
+#define LEVEL(name, next, bytes)    \
+    static NOINLINE void name(void) \
+    {                               \
+        volatile char room[bytes];  \
+        room[0] = 1;                \
+        next;                       \
+        room[bytes - 1] = room[0];  \
     }
 
 LEVEL(left4, free(made(malloc(64))), 24)
@@ -212,13 +212,13 @@ static inline void count_twice(const struct job *job)
 
 static void go_down(struct job *job, size_t left);
 
-#define STEP(name, bytes)                                                                          \
-    static NOINLINE void name(struct job *job, size_t left)                                        \
-    {                                                                                              \
-        volatile char room[bytes];                                                                 \
-        room[0] = 1;                                                                               \
-        go_down(job, left);                                                                        \
-        room[bytes - 1] = room[0];                                                                 \
+#define STEP(name, bytes)                                   \
+    static NOINLINE void name(struct job *job, size_t left) \
+    {                                                       \
+        volatile char room[bytes];                          \
+        room[0] = 1;                                        \
+        go_down(job, left);                                 \
+        room[bytes - 1] = room[0];                          \
     }
 
 STEP(step0, 8)
@@ -277,15 +277,16 @@ static const struct {
     const char *name;
     void (*run)(size_t count);
     size_t frames; /* below `run` */
-} kinds[] = {{"pair", pair, 0},       {"levels", levels, 4}, {"keep", keep, 0},
-             {"calloc", zeroed, 0},   {"grow", grow, 0},     {"aligned", aligned, 0},
-             {"large", large, 0},     {"batch", batch, 0},   {"thread", thread, 0},
-             {"map", map_and_unmap, 0}, {"discard", discard, 0},
-             {"nothing", discard_nothing, 0}, {"break", query_break, 0}};
+} kinds[] = {{"pair", pair, 0},         {"levels", levels, 4},   {"keep", keep, 0},
+             {"calloc", zeroed, 0},     {"grow", grow, 0},       {"aligned", aligned, 0},
+             {"large", large, 0},       {"batch", batch, 0},     {"thread", thread, 0},
+             {"map", map_and_unmap, 0}, {"discard", discard, 0}, {"nothing", discard_nothing, 0},
+             {"break", query_break, 0}};
 
 static int usage(void)
 {
-    fputs("usage: calls time KIND DEPTH THREADS MILLISECONDS | calls count KIND DEPTH COUNT\n", stderr);
+    fputs("usage: calls time KIND DEPTH THREADS MILLISECONDS | calls count KIND DEPTH COUNT\n",
+          stderr);
     return 2;
 }
 

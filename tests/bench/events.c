@@ -22,7 +22,8 @@
 #define RANGES (1 << 16 | 1 << 17) /* VM_MAPPED, VM_UNMAPPED: the same numbers in both */
 
 static const char *how;
-static volatile unsigned long reported; /* volatile: libc declares the calls that call back here as leaf functions */
+static volatile unsigned long
+    reported; /* volatile: libc declares the calls that call back here as leaf functions */
 static char *page, *holes; /* of a page, a page before each */
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -75,7 +76,8 @@ static void *hole(size_t i)
     return holes + (2 * (i % HOLES) + 1) * PAGE;
 }
 
-static int on_event(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int on_event(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                    void *context)
 {
     (void)p, (void)event, (void)param, (void)size, (void)context;
     return 0;
@@ -90,7 +92,8 @@ static void profile_begin(const char *event)
     if (!rtc_profile_open || rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL))
         fail("BENCH_PROFILE", "no profile");
     for (ssize_t i = rtc_profile_query_events(p, list, &count); i-- > 0;)
-        if (strcmp(list[i].name, event) == 0 && rtc_profile_register_callback(p, list[i].id, on_event, NULL) == 0)
+        if (strcmp(list[i].name, event) == 0 &&
+            rtc_profile_register_callback(p, list[i].id, on_event, NULL) == 0)
             return;
     fail(event, "no such event");
 }
@@ -133,7 +136,8 @@ void events_end(void)
 void map_and_unmap(size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (munmap(mmap(hole(i), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE) != 0)
+        if (munmap(mmap(hole(i), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                   PAGE) != 0)
             abort();
 }
 

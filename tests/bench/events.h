@@ -17,9 +17,9 @@ void events_begin(void);
 void events_end(void);
 
 /* Repeat the operation `count` times. */
-void map_and_unmap(size_t count); /* one untouched page */
-void discard(size_t count);       /* one resident page */
+void map_and_unmap(size_t count);   /* one untouched page */
+void discard(size_t count);         /* one resident page */
 void discard_nothing(size_t count); /* the kernel returns at once */
-void query_break(size_t count);       /* no system call at all */
+void query_break(size_t count);     /* no system call at all */
 
 #endif

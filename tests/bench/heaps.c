@@ -68,7 +68,8 @@ static void mixed(size_t count)
         size_t words = (16 + below(&random, 4080)) / 8;
         uint64_t *block = filled(words * 8);
         for (size_t w = 0; w < words; w++)
-            block[w] = below(&random, 64) || !i ? random >> 40 : (uintptr_t)table[below(&random, i)];
+            block[w] =
+                below(&random, 64) || !i ? random >> 40 : (uintptr_t)table[below(&random, i)];
         table[i] = block;
     }
     shuffle(table, blocks, &random);

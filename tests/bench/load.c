@@ -224,8 +224,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(size_t count, size_t live);
-    } kinds[] = {{"hello", hello}, {"pair", pair},         {"replace", replace}, {"large", large},
-                 {"threads", threads}, {"handover", handover}, {"forks", forks}};
+    } kinds[] = {{"hello", hello}, {"pair", pair},       {"replace", replace},
+                 {"large", large}, {"threads", threads}, {"handover", handover},
+                 {"forks", forks}};
     size_t count = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
     size_t live = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
     for (size_t i = 0; argc > 1 && i < sizeof kinds / sizeof *kinds; i++)

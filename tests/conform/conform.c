@@ -9,7 +9,7 @@
 const char *const conform_library = "libc.so.6";
 
 const struct row conform_rows[] = {
-#define ROW(name, needs) { #name, needs, row_##name },
+#define ROW(name, needs) {#name, needs, row_##name},
 #include "rows.def"
 #undef ROW
 };

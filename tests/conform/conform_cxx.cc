@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-namespace rows {
+namespace rows
+{
 
 /* ---- the providing module ------------------------------------------------------------------- */
 
@@ -29,12 +30,14 @@ void in_control()
 void every_form_of_one_module()
 {
     static const char *const names[] = {
+        /* clang-format off */
         "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t",
         "_ZnamSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
         "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
         "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
         "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t",
         "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+        /* clang-format on */
     };
     const void *module = module_of(dlsym(RTLD_DEFAULT, "_Znwm"));
     for (const char *name : names) {
@@ -69,8 +72,7 @@ template <typename New, typename Delete> void aligned_pair(New make, Delete drop
 
 void new_delete()
 {
-    pair([](size_t n) { return ::operator new(n); },
-         [](void *p, size_t) { ::operator delete(p); });
+    pair([](size_t n) { return ::operator new(n); }, [](void *p, size_t) { ::operator delete(p); });
 }
 
 void new_sized_delete()
@@ -190,7 +192,7 @@ void great_alignments()
 /* An alignment that is not a power of two: libstdc++ returns as if there were no memory. */
 void impossible_alignment()
 {
-    for (size_t bad : { 0, 3, 24, 4097 }) {
+    for (size_t bad : {0, 3, 24, 4097}) {
         size_t alignment = opaque(bad); /* a constant here crashes clang 14 */
         try {
             ::operator delete(::operator new(100, align(alignment)), align(alignment));
@@ -232,8 +234,9 @@ void delete_of_null()
 void zero_size()
 {
     void *blocks[] = {
-        ::operator new(opaque(0)), ::operator new(opaque(0), nothrow), ::operator new[](opaque(0)),
-        ::operator new[](opaque(0), nothrow), ::operator new(opaque(0)), new char[opaque(0)],
+        ::operator new(opaque(0)),   ::operator new(opaque(0), nothrow),
+        ::operator new[](opaque(0)), ::operator new[](opaque(0), nothrow),
+        ::operator new(opaque(0)),   new char[opaque(0)],
         ::operator new[](opaque(0)),
     };
     for (void *&p : blocks) {
@@ -276,7 +279,7 @@ void keeps_errno()
 
 void arrays_of_objects()
 {
-    for (size_t n : { 0, 1, 7, 100, 3000 }) {
+    for (size_t n : {0, 1, 7, 100, 3000}) {
         counted *array = new counted[n];
         expect(alive == static_cast<int>(n), "%d alive of %zu", alive.load(), n);
         delete[] array;
@@ -322,8 +325,14 @@ struct alignas(64) cache_line {
 
 struct alignas(4096) whole_page {
     char bytes[4096];
-    whole_page() { bytes[0] = bytes[4095] = 1; }
-    ~whole_page() { bytes[0] = 0; }
+    whole_page()
+    {
+        bytes[0] = bytes[4095] = 1;
+    }
+    ~whole_page()
+    {
+        bytes[0] = 0;
+    }
 };
 
 void over_aligned_objects()
@@ -343,8 +352,14 @@ void over_aligned_objects()
 struct own_new {
     static int news, deletes;
     char bytes[100];
-    static void *operator new(size_t n) { return news++, ::operator new(n); }
-    static void operator delete(void *p, size_t n) { deletes++, ::operator delete(p, n); }
+    static void *operator new(size_t n)
+    {
+        return news++, ::operator new(n);
+    }
+    static void operator delete(void *p, size_t n)
+    {
+        deletes++, ::operator delete(p, n);
+    }
 };
 int own_new::news, own_new::deletes;
 
@@ -369,7 +384,7 @@ void placement()
 const char *const conform_library = "libstdc++.so.6";
 
 const struct row conform_rows[] = {
-#define ROW(name, needs) { #name, needs, rows::name },
+#define ROW(name, needs) {#name, needs, rows::name},
 #include "cxx.def"
 #undef ROW
 };

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-namespace rows {
+namespace rows
+{
 
 using std::align_val_t;
 using std::nothrow;
@@ -26,16 +27,25 @@ constexpr align_val_t align(size_t n)
 }
 
 /* Sizes whose allocation fails on every machine: larger than the address space. */
-const size_t too_much[] = { SIZE_MAX, SIZE_MAX - 63, static_cast<size_t>(PTRDIFF_MAX) + 1,
-                            static_cast<size_t>(1) << 47 };
+const size_t too_much[] = {SIZE_MAX, SIZE_MAX - 63, static_cast<size_t>(PTRDIFF_MAX) + 1,
+                           static_cast<size_t>(1) << 47};
 
 inline std::atomic<int> alive; /* number of live objects of counted */
 
 struct counted {
     std::string text = std::string(40, 'c');
-    counted() { alive++; }
-    counted(const counted &other) : text(other.text) { alive++; }
-    virtual ~counted() { alive--; }
+    counted()
+    {
+        alive++;
+    }
+    counted(const counted &other) : text(other.text)
+    {
+        alive++;
+    }
+    virtual ~counted()
+    {
+        alive--;
+    }
 };
 
 struct derived : counted {

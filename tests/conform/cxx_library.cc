@@ -25,7 +25,8 @@
 #include <unordered_map>
 #include <vector>
 
-namespace rows {
+namespace rows
+{
 
 /* ---- exceptions ----------------------------------------------------------------------------- */
 
@@ -113,7 +114,7 @@ void exceptions_across_threads()
 
 void exceptions_in_threads()
 {
-    std::atomic<int> caught{ 0 };
+    std::atomic<int> caught{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; i++)
         threads.emplace_back([&] {
@@ -132,7 +133,7 @@ void exceptions_in_threads()
 
 void bad_alloc_in_threads()
 {
-    std::atomic<int> caught{ 0 };
+    std::atomic<int> caught{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; i++)
         threads.emplace_back([&] {
@@ -157,9 +158,8 @@ void futures()
     std::thread thread([&] { promise.set_value(std::string(1000, 'f')); });
     print_result("%zu characters", future.get().size());
     thread.join();
-    std::future<int> failing = std::async(std::launch::async, []() -> int {
-        throw std::runtime_error("async");
-    });
+    std::future<int> failing =
+        std::async(std::launch::async, []() -> int { throw std::runtime_error("async"); });
     try {
         failing.get();
     } catch (const std::runtime_error &error) {
@@ -294,7 +294,7 @@ thread_local std::vector<std::string> per_thread;
 
 void thread_local_objects()
 {
-    std::atomic<size_t> sum{ 0 };
+    std::atomic<size_t> sum{0};
     for (int round = 0; round < 20; round++) {
         std::vector<std::thread> threads;
         for (int i = 0; i < 4; i++)

@@ -10,14 +10,15 @@
 #include <thread>
 #include <vector>
 
-namespace rows {
+namespace rows
+{
 
 /* ---- no memory ------------------------------------------------------------------------------ */
 
 /* Rounding these up to the alignment does not change them. */
-const size_t too_much_rounded[] = { SIZE_MAX - 4095, SIZE_MAX - 8191,
-                                    static_cast<size_t>(PTRDIFF_MAX) + 1,
-                                    static_cast<size_t>(1) << 47 };
+const size_t too_much_rounded[] = {SIZE_MAX - 4095, SIZE_MAX - 8191,
+                                   static_cast<size_t>(PTRDIFF_MAX) + 1,
+                                   static_cast<size_t>(1) << 47};
 
 template <typename New>
 void print_thrown(const char *form, New make, const size_t (&sizes)[4] = too_much)
@@ -42,8 +43,10 @@ void bad_alloc_of_new()
 
 void bad_alloc_of_aligned_new()
 {
-    print_thrown("new", [](size_t n) { return ::operator new(n, align(64)); }, too_much_rounded);
-    print_thrown("new[]", [](size_t n) { return ::operator new[](n, align(64)); }, too_much_rounded);
+    print_thrown(
+        "new", [](size_t n) { return ::operator new(n, align(64)); }, too_much_rounded);
+    print_thrown(
+        "new[]", [](size_t n) { return ::operator new[](n, align(64)); }, too_much_rounded);
 }
 
 void null_of_nothrow_new()
@@ -54,10 +57,11 @@ void null_of_nothrow_new()
 
 void null_of_aligned_nothrow_new()
 {
-    print_thrown("new", [](size_t n) { return ::operator new(n, align(64), nothrow); },
-                 too_much_rounded);
-    print_thrown("new[]", [](size_t n) { return ::operator new[](n, align(4096), nothrow); },
-                 too_much_rounded);
+    print_thrown(
+        "new", [](size_t n) { return ::operator new(n, align(64), nothrow); }, too_much_rounded);
+    print_thrown(
+        "new[]", [](size_t n) { return ::operator new[](n, align(4096), nothrow); },
+        too_much_rounded);
 }
 
 /* Here libstdc++ 12 rounds up to zero and grants it; the standard does not. */
@@ -105,7 +109,10 @@ void goes_on_after_bad_alloc()
 int handler_calls;
 
 struct no_more : std::bad_alloc {
-    const char *what() const noexcept override { return "no more"; }
+    const char *what() const noexcept override
+    {
+        return "no more";
+    }
 };
 
 void handler_gives_up()
@@ -155,7 +162,8 @@ void print_handled_by_every_form(std::new_handler handler)
     print_handled("nothrow new", handler, [](size_t n) { return ::operator new(n, nothrow); });
     print_handled("nothrow new[]", handler, [](size_t n) { return ::operator new[](n, nothrow); });
     print_handled("aligned new", handler, [](size_t n) { return ::operator new(n, align(64)); });
-    print_handled("aligned new[]", handler, [](size_t n) { return ::operator new[](n, align(64)); });
+    print_handled("aligned new[]", handler,
+                  [](size_t n) { return ::operator new[](n, align(64)); });
     print_handled("aligned nothrow new", handler,
                   [](size_t n) { return ::operator new(n, align(64), nothrow); });
     print_handled("aligned nothrow new[]", handler,
@@ -195,7 +203,8 @@ void handler_is_called()
 {
     std::new_handler before = std::get_new_handler();
     std::new_handler previous = std::set_new_handler(handler_gives_up);
-    print_result("%s, %s, %s", before ? "set at first" : "none at first", previous ? "set" : "none before",
+    print_result("%s, %s, %s", before ? "set at first" : "none at first",
+                 previous ? "set" : "none before",
                  std::get_new_handler() == handler_gives_up ? "now ours" : "now another");
     std::new_handler own = std::set_new_handler(nullptr);
     print_result("%s, %s", own == handler_gives_up ? "ours returned" : "another returned",

@@ -9,7 +9,8 @@
 #include <cstdlib>
 #include <new>
 
-namespace {
+namespace
+{
 
 void *volatile kept[12];
 
@@ -21,7 +22,7 @@ void make_room()
 void throws()
 {
     try {
-        kept[0] = ::operator new(~std::size_t{} >> 2);
+        kept[0] = ::operator new (~std::size_t{} >> 2);
     } catch (const std::bad_alloc &) {
         std::puts("thrown");
     }
@@ -35,7 +36,7 @@ int main()
     kept[2] = ::operator new(702);
     kept[3] = ::operator new[](703);
     kept[4] = memalign(64, 704);
-    kept[5] = ::operator new(705, std::align_val_t{64});
+    kept[5] = ::operator new (705, std::align_val_t{64});
     kept[6] = ::operator new[](706, std::align_val_t{64});
     throws();
     kept[7] = std::malloc(707);

@@ -80,10 +80,14 @@ const char *errno_text(int error)
 {
     static _Thread_local char number[16];
     switch (error) {
-    case ERRNO_KEPT: return "kept";
-    case ENOMEM: return "ENOMEM";
-    case EINVAL: return "EINVAL";
-    case 0: return "0";
+    case ERRNO_KEPT:
+        return "kept";
+    case ENOMEM:
+        return "ENOMEM";
+    case EINVAL:
+        return "EINVAL";
+    case 0:
+        return "0";
     }
     snprintf(number, sizeof number, "%d", error);
     return number;
@@ -220,7 +224,7 @@ bool limits_lower(size_t more)
 
 void limits_restore(void)
 {
-    static const int lowered[] = { RLIMIT_AS, RLIMIT_DATA };
+    static const int lowered[] = {RLIMIT_AS, RLIMIT_DATA};
     for (size_t i = 0; i < sizeof lowered / sizeof lowered[0]; i++) {
         struct rlimit limit;
         getrlimit(lowered[i], &limit);

@@ -21,8 +21,8 @@ extern "C" {
 
 enum row_needs {
     ANYWHERE = 0,
-    OUTSIDE = 1, /* uses system calls that the sandbox kills for */
-    RUNTIME_ONLY = 2,    /* not specified by glibc; the expected output is "ok" */
+    OUTSIDE = 1,      /* uses system calls that the sandbox kills for */
+    RUNTIME_ONLY = 2, /* not specified by glibc; the expected output is "ok" */
 };
 
 struct row {
@@ -43,9 +43,9 @@ extern const char *const conform_library; /* the library whose malloc runs witho
  */
 int conform_main(int argc, char **argv);
 
-bool is_preloaded(void); /* the runtime is preloaded: --ours was given */
+bool is_preloaded(void);    /* the runtime is preloaded: --ours was given */
 bool is_heap_in_file(void); /* --heap-in-file was given */
-int rounds(int full); /* iterations of a row that repeats its work; 1 or more */
+int rounds(int full);       /* iterations of a row that repeats its work; 1 or more */
 
 void print_result(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void expect_result(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,16 +7,20 @@
 #include <cstdlib>
 #include <new>
 
-#ifndef __clang__ /* gcc has no such warning */
+#ifndef __clang__                                     /* gcc has no such warning */
 #pragma GCC diagnostic ignored "-Wsized-deallocation" // the sized form is to be the library's
 #endif
 
-namespace {
+namespace
+{
 
 int news, deletes;
 
 struct counted {
-    ~counted() { deletes += 0; }
+    ~counted()
+    {
+        deletes += 0;
+    }
     int value;
 };
 
@@ -51,7 +55,7 @@ int main()
     delete[] quiet;
     int *volatile quiet_one = new (std::nothrow) int;
     ::operator delete(quiet_one, std::nothrow);
-    ::operator delete(::operator new(7), std::size_t{7});
+    ::operator delete (::operator new(7), std::size_t{7});
     ::operator delete[](::operator new[](9), std::size_t{9});
     std::printf("news %d deletes %d\n", news, deletes);
     return 0;

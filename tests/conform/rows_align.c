@@ -24,8 +24,8 @@ static void print_posix_memalign(size_t alignment, size_t n)
 
 void row_posix_memalign_bad_alignment(void)
 {
-    static const size_t bad[] = { 0, 1, 2, 3, 4, 5, 7, 12, 24, 48, 100, 4095, 4097,
-                                  SIZE_MAX, SIZE_MAX - 7, (size_t)3 << 40 };
+    static const size_t bad[] = {
+        0, 1, 2, 3, 4, 5, 7, 12, 24, 48, 100, 4095, 4097, SIZE_MAX, SIZE_MAX - 7, (size_t)3 << 40};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         print_posix_memalign(bad[i], 100);
     print_posix_memalign(3, SIZE_MAX);
@@ -51,7 +51,8 @@ void row_posix_memalign_zero_size(void)
     print_posix_memalign(65536, 0);
     void *a = NULL, *b = NULL;
     int failed = posix_memalign(&a, 64, opaque(0)) | posix_memalign(&b, 64, opaque(0));
-    print_result("failed %d, %s, %s", failed, a && b ? "blocks" : "NULL", a == b ? "the same" : "different");
+    print_result("failed %d, %s, %s", failed, a && b ? "blocks" : "NULL",
+                 a == b ? "the same" : "different");
     free(a);
     free(b);
 }
@@ -90,7 +91,7 @@ void row_memalign_every_alignment(void)
 /* glibc rounds an alignment that is no power of two up to one. */
 void row_memalign_odd_alignment(void)
 {
-    static const size_t odd[] = { 0, 3, 5, 6, 12, 17, 24, 33, 48, 100, 1000, 4097, 5000, 70000 };
+    static const size_t odd[] = {0, 3, 5, 6, 12, 17, 24, 33, 48, 100, 1000, 4097, 5000, 70000};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         size_t power = 16;
         while (power < odd[i])
@@ -225,8 +226,8 @@ void row_aligned_alloc_not_multiple(void)
         size_t n = alignment + 1;
         errno = ERRNO_KEPT;
         void *p = aligned_alloc(opaque(alignment), opaque(n));
-        print_result("(%zu, %zu): %s, errno %s, %s", alignment, n, p ? "block" : "NULL", errno_text(errno),
-                     is_aligned(p, alignment) ? "aligned" : "not aligned");
+        print_result("(%zu, %zu): %s, errno %s, %s", alignment, n, p ? "block" : "NULL",
+                     errno_text(errno), is_aligned(p, alignment) ? "aligned" : "not aligned");
         expect_usable(p, p ? n : 0);
         free(p);
     }

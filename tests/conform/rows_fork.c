@@ -363,7 +363,7 @@ void row_vfork_exit(void)
 
 void row_posix_spawn(void)
 {
-    char *arguments[] = { "sh", "-c", "exit 5", NULL };
+    char *arguments[] = {"sh", "-c", "exit 5", NULL};
     for (int i = 0; i < rounds(3); i++) {
         pid_t pid;
         int status, error = posix_spawn(&pid, "/bin/sh", NULL, NULL, arguments, environ);
@@ -390,8 +390,8 @@ void row_system_and_popen(void)
 static int child_executes_itself(void *unused)
 {
     (void)unused;
-    char *arguments[] = { "conform", "in_control", "surface", NULL };
-    char *arguments_preloaded[] = { "conform", "--ours", "in_control", "surface", NULL };
+    char *arguments[] = {"conform", "in_control", "surface", NULL};
+    char *arguments_preloaded[] = {"conform", "--ours", "in_control", "surface", NULL};
     int out = dup(STDERR_FILENO);
     dup2(out, STDOUT_FILENO);
     pid_t pid = fork();
@@ -421,26 +421,38 @@ static void late_heap(void)
 
 static int exit_with_handlers(void *how)
 {
-    struct rlimit no_core = { 0, 0 };
+    struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     atexit(blocks_free_inherited);
     switch ((int)(intptr_t)how) {
-    case 0: exit(21);
-    case 1: at_quick_exit(blocks_free_inherited); quick_exit(22);
-    case 2: _exit(23);
-    case 3: _Exit(24);
-    case 4: abort();
-    case 5: raise(SIGTERM); break;
-    case 6: raise(SIGSEGV); break;
-    case 7: raise(SIGKILL); break;
+    case 0:
+        exit(21);
+    case 1:
+        at_quick_exit(blocks_free_inherited);
+        quick_exit(22);
+    case 2:
+        _exit(23);
+    case 3:
+        _Exit(24);
+    case 4:
+        abort();
+    case 5:
+        raise(SIGTERM);
+        break;
+    case 6:
+        raise(SIGSEGV);
+        break;
+    case 7:
+        raise(SIGKILL);
+        break;
     }
     return 25;
 }
 
 void row_exit_forms(void)
 {
-    static const char *const forms[] = { "exit", "quick_exit", "_exit", "_Exit", "abort",
-                                         "SIGTERM", "SIGSEGV", "SIGKILL" };
+    static const char *const forms[] = {"exit",  "quick_exit", "_exit",   "_Exit",
+                                        "abort", "SIGTERM",    "SIGSEGV", "SIGKILL"};
     for (intptr_t i = 0; i < 8; i++) {
         blocks_make(inherited, 13);
         print_child(forms[i], exit_with_handlers, (void *)i);

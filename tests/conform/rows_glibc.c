@@ -65,9 +65,11 @@ static void expect_one_module(const char *const *names)
 void row_surface(void)
 {
     static const char *const names[] = {
+        /* clang-format off */
         "malloc", "calloc", "realloc", "reallocarray", "free", "memalign", "aligned_alloc",
         "posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "mallinfo", "mallinfo2",
         "mallopt", "malloc_trim", "malloc_info", "malloc_stats", NULL,
+        /* clang-format on */
     };
     expect_one_module(names);
 }
@@ -75,7 +77,7 @@ void row_surface(void)
 void row_surface_libc_names(void)
 {
     static const char *const names[] = {
-        "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_free", "__libc_memalign",
+        "__libc_malloc", "__libc_calloc",  "__libc_realloc",  "__libc_free", "__libc_memalign",
         "__libc_valloc", "__libc_pvalloc", "__libc_mallinfo", NULL,
     };
     expect_one_module(names);
@@ -84,7 +86,7 @@ void row_surface_libc_names(void)
 /* glibc before 2.43 lacks them; programs that look them up must get all of ours or none. */
 void row_surface_c23(void)
 {
-    static const char *const names[] = { "free_sized", "free_aligned_sized", NULL };
+    static const char *const names[] = {"free_sized", "free_aligned_sized", NULL};
     if (is_preloaded())
         expect_one_module(names);
 }

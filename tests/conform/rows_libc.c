@@ -172,7 +172,8 @@ void row_regcomp(void)
     regmatch_t match[3];
     int error = regcomp(&expression, "^([a-z]+)[0-9]{2,40}(x|yy|zzz)*$", REG_EXTENDED);
     int found = regexec(&expression, "conform2024yyzzzx", 3, match, 0);
-    print_result("compiled %d, found %d, first group ends at %d", error, found, (int)match[1].rm_eo);
+    print_result("compiled %d, found %d, first group ends at %d", error, found,
+                 (int)match[1].rm_eo);
     regfree(&expression);
 }
 
@@ -223,16 +224,16 @@ void row_search_tree(void)
 void row_search_hash(void)
 {
     static char names[500][8];
-    struct hsearch_data table = { 0 };
+    struct hsearch_data table = {0};
     hcreate_r(700, &table);
     ENTRY *entry;
     int found = 0;
     for (int i = 0; i < 500; i++) {
         snprintf(names[i], sizeof names[i], "k%d", i);
-        hsearch_r((ENTRY){ names[i], names[i] }, ENTER, &entry, &table);
+        hsearch_r((ENTRY){names[i], names[i]}, ENTER, &entry, &table);
     }
     for (int i = 0; i < 500; i++)
-        found += hsearch_r((ENTRY){ names[i], NULL }, FIND, &entry, &table) != 0;
+        found += hsearch_r((ENTRY){names[i], NULL}, FIND, &entry, &table) != 0;
     hdestroy_r(&table);
     print_result("%d found", found);
 }
@@ -285,7 +286,8 @@ void row_dlsym_unknown(void)
     void *symbol = dlsym(RTLD_DEFAULT, "conform_no_such_symbol");
     const char *text = dlerror();
     print_result("%s, %s", symbol ? "found" : "not found",
-                 text && strstr(text, "conform_no_such_symbol") ? "named in the message" : "not named");
+                 text && strstr(text, "conform_no_such_symbol") ? "named in the message"
+                                                                : "not named");
 }
 
 void row_dlopen(void)
@@ -383,7 +385,8 @@ void row_wordexp(void)
 {
     wordexp_t words;
     int error = wordexp("a b \"c d\" $((2+3))", &words, 0);
-    print_result("error %d, %zu words, last %s", error, words.we_wordc, words.we_wordv[words.we_wordc - 1]);
+    print_result("error %d, %zu words, last %s", error, words.we_wordc,
+                 words.we_wordv[words.we_wordc - 1]);
     wordfree(&words);
 }
 
@@ -427,7 +430,8 @@ void row_malloc_stats(void)
     at = text;
     bool others = false; /* lines of an arena that threads of earlier rows made */
     for (char *line; (line = strsep(&at, "\n")) && at;) {
-        others = strncmp(line, "Arena ", 6) == 0 ? strcmp(line, "Arena 0:") != 0 : others && *line != 'T';
+        others = strncmp(line, "Arena ", 6) == 0 ? strcmp(line, "Arena 0:") != 0
+                                                 : others && *line != 'T';
         hide_numbers(line);
         if (!others)
             print_result("%s", line);

@@ -82,7 +82,7 @@ void row_blocks_do_not_touch(void)
         size_t alignment = i % 7 == 0 ? (size_t)16 << i % 9 : 16;
         void *p = alignment > 16 ? memalign(alignment, n) : malloc(n);
         expect(p != NULL, "no block of %zu bytes", n);
-        extents[i] = (struct extent){ (uintptr_t)p, n };
+        extents[i] = (struct extent){(uintptr_t)p, n};
     }
     sort_extents(extents, BLOCKS);
     for (size_t i = 1; i < BLOCKS; i++) {
@@ -97,7 +97,10 @@ void row_blocks_do_not_touch(void)
 void row_sweep_of_sizes(void)
 {
     enum { WINDOW = 64 };
-    static struct { char *p; size_t n; } window[WINDOW];
+    static struct {
+        char *p;
+        size_t n;
+    } window[WINDOW];
     for (size_t n = 1; n < 70000; n += 1 + n / 300) {
         size_t i = n % WINDOW;
         expect(!window[i].p || pattern_holds(window[i].p, window[i].n, (uint32_t)window[i].n),
@@ -118,18 +121,26 @@ static char *any_block(uint32_t kind, size_t n)
 {
     void *p = NULL;
     switch (kind % 6) {
-    case 0: return calloc(1, n);
-    case 1: return memalign(64, n);
-    case 2: return posix_memalign(&p, 256, n) ? NULL : p;
-    case 3: return aligned_alloc(32, n);
-    default: return malloc(n);
+    case 0:
+        return calloc(1, n);
+    case 1:
+        return memalign(64, n);
+    case 2:
+        return posix_memalign(&p, 256, n) ? NULL : p;
+    case 3:
+        return aligned_alloc(32, n);
+    default:
+        return malloc(n);
     }
 }
 
 void row_churn(void)
 {
     enum { BLOCKS = 1000, STEPS = 100000 };
-    static struct { char *p; size_t n; } blocks[BLOCKS];
+    static struct {
+        char *p;
+        size_t n;
+    } blocks[BLOCKS];
     uint32_t state = 77;
     for (uint32_t step = 0; step < STEPS; step++) {
         uint32_t i = next_random(&state) % BLOCKS;
@@ -166,7 +177,7 @@ void row_hundred_thousand_live(void)
 /* One size, then another, then the first again: memory moves between size classes. */
 void row_phases(void)
 {
-    static const size_t sizes[] = { 24, 3000, 24, 200000, 500, 16, 60000, 1000000, 24 };
+    static const size_t sizes[] = {24, 3000, 24, 200000, 500, 16, 60000, 1000000, 24};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         fill_with(sizes[i], 24u << 20);
 }

@@ -72,8 +72,8 @@ void row_malloc_near_pages(void)
 
 void row_malloc_primes(void)
 {
-    static const size_t sizes[] = { 7, 31, 127, 521, 2053, 8191, 16411, 32771, 65537, 131071,
-                                    262147, 524287, 1048583, 2097169, 4194319 };
+    static const size_t sizes[] = {7,     31,     127,    521,    2053,    8191,    16411,  32771,
+                                   65537, 131071, 262147, 524287, 1048583, 2097169, 4194319};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         void *p = malloc(sizes[i]);
         expect_block(p, sizes[i], 16);
@@ -242,7 +242,7 @@ void row_free_null(void)
 
 void row_free_keeps_errno(void)
 {
-    static const size_t sizes[] = { 0, 1, 100, 5000, 70000, 300000, 3000000, 40000000 };
+    static const size_t sizes[] = {0, 1, 100, 5000, 70000, 300000, 3000000, 40000000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         void *p = malloc(sizes[i]);
         errno = ERRNO_KEPT;

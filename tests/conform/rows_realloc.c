@@ -23,12 +23,13 @@ void row_realloc_of_null_to_zero(void)
 
 void row_realloc_to_zero(void)
 {
-    static const size_t sizes[] = { 0, 1, 24, 5000, 200000, 5000000 };
+    static const size_t sizes[] = {0, 1, 24, 5000, 200000, 5000000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         void *p = malloc(sizes[i]);
         errno = ERRNO_KEPT;
         void *q = realloc(p, opaque(0));
-        print_result("of %zu bytes: %s, errno %s", sizes[i], q ? "block" : "NULL", errno_text(errno));
+        print_result("of %zu bytes: %s, errno %s", sizes[i], q ? "block" : "NULL",
+                     errno_text(errno));
         free(q);
     }
 }
@@ -85,8 +86,9 @@ void row_realloc_same_size(void)
 
 void row_realloc_zigzag(void)
 {
-    static const size_t sizes[] = { 10, 100000, 20, 5000000, 300, 40, 70000, 65536, 65537, 1,
-                                    4096, 4095, 4097, 1000000, 999999, 24, 25, 24, 131072, 8 };
+    static const size_t sizes[] = {10,     100000, 20, 5000000, 300,    40,   70000,
+                                   65536,  65537,  1,  4096,    4095,   4097, 1000000,
+                                   999999, 24,     25, 24,      131072, 8};
     char *p = malloc(sizes[0]);
     for (size_t i = 1; i < sizeof sizes / sizeof sizes[0]; i++)
         resize(&p, sizes[i - 1], sizes[i], (uint32_t)i);
@@ -129,7 +131,7 @@ static void refuse(size_t have, size_t want)
 
 void row_realloc_refused_keeps_block(void)
 {
-    static const size_t sizes[] = { 1, 40, 3000, 70000, 3000000 };
+    static const size_t sizes[] = {1, 40, 3000, 70000, 3000000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         refuse(sizes[i], SIZE_MAX);
         refuse(sizes[i], SIZE_MAX - 4096);
@@ -147,12 +149,13 @@ void row_realloc_of_null_too_much(void)
 
 void row_realloc_keeps_errno(void)
 {
-    static const size_t sizes[] = { 2, 100, 5000, 60000, 3000000, 50, 49, 20000000, 10 };
+    static const size_t sizes[] = {2, 100, 5000, 60000, 3000000, 50, 49, 20000000, 10};
     void *p = malloc(1);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         errno = ERRNO_KEPT;
         p = realloc(p, sizes[i]);
-        print_result("to %zu bytes: %s, errno %s", sizes[i], p ? "block" : "NULL", errno_text(errno));
+        print_result("to %zu bytes: %s, errno %s", sizes[i], p ? "block" : "NULL",
+                     errno_text(errno));
     }
     free(p);
 }
@@ -191,7 +194,10 @@ void row_realloc_of_valloc(void)
 void row_realloc_random(void)
 {
     enum { BLOCKS = 64, STEPS = 20000 };
-    static struct { char *p; size_t n; } blocks[BLOCKS];
+    static struct {
+        char *p;
+        size_t n;
+    } blocks[BLOCKS];
     uint32_t state = 1;
     for (uint32_t step = 0; step < STEPS; step++) {
         uint32_t i = next_random(&state) % BLOCKS;

@@ -25,7 +25,8 @@ static void shells_begin(void)
     expect(pipe(shells.there) == 0 && pipe(shells.go) == 0, "no pipe");
     fcntl(shells.there[0], F_SETFD, FD_CLOEXEC);
     fcntl(shells.go[1], F_SETFD, FD_CLOEXEC); /* a shell that is left over finds the end */
-    snprintf(shells.line, sizeof shells.line, "echo >&%d; read x <&%d", shells.there[1], shells.go[0]);
+    snprintf(shells.line, sizeof shells.line, "echo >&%d; read x <&%d", shells.there[1],
+             shells.go[0]);
     sem_init(&shells.held, 0, 0);
     sem_init(&shells.walk, 0, 0);
 }

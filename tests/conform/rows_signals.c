@@ -109,7 +109,7 @@ static void storm_start(int signal, void (*handler)(int, siginfo_t *, void *))
 
 static void storm_end(int signal, int wanted)
 {
-    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(signal, &ignore, NULL);
     for (int i = 0; i < KEPT; i++)
         free(atomic_exchange(&storm.kept[i], NULL));
@@ -175,7 +175,7 @@ static uint32_t storm_step(struct storm_block *blocks, uint32_t *state, uint32_t
 /* Works on its blocks until the handlers have interrupted it often enough. */
 static void work_in_storm(int wanted, uint32_t seed)
 {
-    struct storm_block blocks[STORM_BLOCKS] = { { 0 } };
+    struct storm_block blocks[STORM_BLOCKS] = {{0}};
     uint32_t state = seed, wrong = 0;
     time_t end = now_seconds() + PATIENCE_SECONDS;
     for (uint32_t step = 0; storm.inside < wanted; step++) {
@@ -228,7 +228,7 @@ void row_handler_interrupts_malloc_of_threads(void)
 void row_timer_interrupts_malloc(void)
 {
     enum { WANTED = 50 };
-    struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     storm_start(SIGALRM, on_storm);
     setitimer(ITIMER_REAL, &often, NULL);
     work_in_storm(WANTED, 5000);
@@ -262,12 +262,28 @@ enum { CALLS = 6 };
 static void call_allocator(int call, char **p, size_t n)
 {
     switch (call) {
-    case 0: free(*p); *p = malloc(n); break;
-    case 1: free(*p); *p = calloc(1, n); break;
-    case 2: *p = realloc(*p, n + 40); *p = realloc(*p, n); break;
-    case 3: free(*p); *p = memalign(64, n); break;
-    case 4: free(malloc(n / 2 + 1)); break;
-    default: (void)malloc_usable_size(*p); break;
+    case 0:
+        free(*p);
+        *p = malloc(n);
+        break;
+    case 1:
+        free(*p);
+        *p = calloc(1, n);
+        break;
+    case 2:
+        *p = realloc(*p, n + 40);
+        *p = realloc(*p, n);
+        break;
+    case 3:
+        free(*p);
+        *p = memalign(64, n);
+        break;
+    case 4:
+        free(malloc(n / 2 + 1));
+        break;
+    default:
+        (void)malloc_usable_size(*p);
+        break;
     }
 }
 
@@ -279,7 +295,7 @@ static bool is_long(int call, size_t n)
 
 void row_handler_at_every_instruction(void)
 {
-    static const size_t sizes[] = { 1, 24, 100, 500, 1500, 40000, 200000, 1500000 };
+    static const size_t sizes[] = {1, 24, 100, 500, 1500, 40000, 200000, 1500000};
     int turn = 0, every = 5 / rounds(5);
     storm_start(SIGTRAP, on_step);
     for (int call = 0; call < CALLS; call++)
@@ -388,8 +404,8 @@ void row_handler_allocates(void)
 
 void row_handler_allocates_on_other_stack(void)
 {
-    stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
-    stack_t none = { .ss_flags = SS_DISABLE };
+    stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+    stack_t none = {.ss_flags = SS_DISABLE};
     storm_start(SIGUSR2, on_raise);
     handle(SIGUSR2, on_raise, SA_ONSTACK);
     expect(sigaltstack(&stack, NULL) == 0, "no stack");
@@ -416,17 +432,21 @@ static void note_stack_of_handler(int signal, siginfo_t *info, void *context)
 /* Print the thread's stack, the flag of the handler, and on which of the two stacks it runs. */
 static void print_stacks(const char *when, const char *room, size_t bytes, const char *frame)
 {
-    stack_t now = { .ss_flags = 77 };
+    stack_t now = {.ss_flags = 77};
     struct sigaction action;
     expect(sigaltstack(NULL, &now) == 0, "no query");
     sigaction(SIGUSR2, NULL, &action);
     raise(SIGUSR2);
     size_t below = (size_t)(frame - handler_ran_at);
-    print_result("%s: %s, %d, %zu bytes; flag %d; handler %s", when, now.ss_sp == room ? "its own" : now.ss_sp ? "another" : "none",
+    print_result("%s: %s, %d, %zu bytes; flag %d; handler %s", when,
+                 now.ss_sp == room ? "its own"
+                 : now.ss_sp       ? "another"
+                                   : "none",
                  now.ss_flags, now.ss_size, !!(action.sa_flags & SA_ONSTACK),
-                 handler_ran_at - room >= 0 && handler_ran_at < room + bytes ? "on the alternate stack"
-                 : below < 65536                                             ? "below its caller"
-                                                                             : "elsewhere");
+                 handler_ran_at - room >= 0 && handler_ran_at < room + bytes
+                     ? "on the alternate stack"
+                 : below < 65536 ? "below its caller"
+                                 : "elsewhere");
 }
 
 static void *use_alternate_stacks(void *about)
@@ -434,7 +454,8 @@ static void *use_alternate_stacks(void *about)
     volatile char frame;
     size_t bytes = 65536;
     char *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stack_t own = { .ss_sp = room, .ss_size = bytes }, none = { .ss_flags = SS_DISABLE }, small = { .ss_sp = room, .ss_size = 8 }, before;
+    stack_t own = {.ss_sp = room, .ss_size = bytes}, none = {.ss_flags = SS_DISABLE},
+            small = {.ss_sp = room, .ss_size = 8}, before;
     free(malloc(8));
     print_stacks("at first", room, bytes, (char *)&frame);
     errno = 0;

@@ -24,7 +24,10 @@ static void run_threads(int count, void *(*body)(void *))
 static void *churn(void *argument)
 {
     enum { BLOCKS = 100, STEPS = 10000 };
-    struct { char *p; size_t n; } blocks[BLOCKS] = { { 0 } };
+    struct {
+        char *p;
+        size_t n;
+    } blocks[BLOCKS] = {{0}};
     uint32_t seed = (uint32_t)(intptr_t)argument + 1, state = seed, damaged = 0;
     for (uint32_t step = 0; step < STEPS; step++) {
         uint32_t i = next_random(&state) % BLOCKS;

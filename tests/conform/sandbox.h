@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 
 static const int sandbox_calls[] = {
+    /* clang-format off */
     /* the runtime's after start-up */
     SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_gettid, SYS_getpid,
     SYS_clock_gettime, SYS_sched_yield, SYS_exit_group,
@@ -29,6 +30,7 @@ static const int sandbox_calls[] = {
     SYS_restart_syscall,
     /* libc's own allocator and its seeds */
     SYS_brk, SYS_getrandom,
+    /* clang-format on */
 };
 
 enum { SANDBOX_CALLS = sizeof sandbox_calls / sizeof sandbox_calls[0] };
@@ -41,26 +43,26 @@ static inline int sandbox_enter(void)
 {
     struct sock_filter program[SANDBOX_CALLS + 6];
     unsigned n = 0;
-    const struct sock_filter arch = BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                             offsetof(struct seccomp_data, arch));
+    const struct sock_filter arch =
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     const struct sock_filter is_arch = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
     const struct sock_filter kill = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    const struct sock_filter number = BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                               offsetof(struct seccomp_data, nr));
+    const struct sock_filter number =
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     const struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     program[n++] = arch;
     program[n++] = is_arch;
     program[n++] = kill;
     program[n++] = number;
     for (unsigned i = 0; i < SANDBOX_CALLS; i++) {
-        const struct sock_filter is_call = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-                                                    (unsigned)sandbox_calls[i],
-                                                    (unsigned char)(SANDBOX_CALLS - i), 0);
+        const struct sock_filter is_call =
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)sandbox_calls[i],
+                     (unsigned char)(SANDBOX_CALLS - i), 0);
         program[n++] = is_call;
     }
     program[n++] = kill;
     program[n++] = allow;
-    const struct sock_fprog filter = { (unsigned short)n, program };
+    const struct sock_fprog filter = {(unsigned short)n, program};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return -errno;
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) ? -errno : 0;

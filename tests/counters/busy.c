@@ -87,7 +87,8 @@ static void busy_handler(unsigned type, union rtc_event *event, void *arg)
 
 static void last_error(void)
 {
-    __typeof__(rtc_event_set_handler) *set = (__typeof__(set))(uintptr_t)dlsym(RTLD_DEFAULT, "rtc_event_set_handler");
+    __typeof__(rtc_event_set_handler) *set =
+        (__typeof__(set))(uintptr_t)dlsym(RTLD_DEFAULT, "rtc_event_set_handler");
     if (!set || set(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, busy_handler, NULL) != 0)
         abort();
     maps(PAIRS / 4);

@@ -92,7 +92,8 @@ void touch(unsigned pages)
 bool is_about(uint64_t counted, uint64_t n)
 {
     if (counted < n || counted > n + 30)
-        fprintf(stderr, "%llu instead of %llu\n", (unsigned long long)counted, (unsigned long long)n);
+        fprintf(stderr, "%llu instead of %llu\n", (unsigned long long)counted,
+                (unsigned long long)n);
     return counted >= n && counted <= n + 30;
 }
 

@@ -32,15 +32,15 @@
  * The call fails with this errno, and open_quietly's handler gets this subcode (0: it is not
  * called).
  */
-#define fails(call, error, sub)                                         \
-    do {                                                                \
-        last_error.subcode = 0;                                               \
-        last_error.text[0] = '\0';                                            \
-        errno = 0;                                                      \
-        must((call) == -1 && errno == (error));                         \
-        if (last_error.subcode != (sub))                                      \
+#define fails(call, error, sub)                                                       \
+    do {                                                                              \
+        last_error.subcode = 0;                                                       \
+        last_error.text[0] = '\0';                                                    \
+        errno = 0;                                                                    \
+        must((call) == -1 && errno == (error));                                       \
+        if (last_error.subcode != (sub))                                              \
             fprintf(stderr, "subcode %d: %s\n", last_error.subcode, last_error.text); \
-        must(last_error.subcode == (sub));                                    \
+        must(last_error.subcode == (sub));                                            \
     } while (0)
 
 extern struct last_error {

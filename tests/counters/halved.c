@@ -18,7 +18,8 @@ static int is_counter(int fd)
 {
     char path[32], what[32] = "";
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return readlink(path, what, sizeof what - 1) > 0 && strcmp(what, "anon_inode:[perf_event]") == 0;
+    return readlink(path, what, sizeof what - 1) > 0 &&
+           strcmp(what, "anon_inode:[perf_event]") == 0;
 }
 
 ssize_t read(int fd, void *buffer, size_t bytes)

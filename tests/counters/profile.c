@@ -79,7 +79,8 @@ void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callbac
     must(rtc_profile_register_callback(p, event_of(p, event), callback, context) == 0);
 }
 
-int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+               void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     ++*(unsigned *)context;

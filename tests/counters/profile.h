@@ -41,7 +41,8 @@ void release(unsigned slot, unsigned n);
 /* The registration must be accepted. */
 void listen_to(rtc_profile_t *p, const char *event, rtc_profile_callback callback, void *context);
 /* A callback that increments the unsigned to which its context points. */
-int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context);
+int count_call(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+               void *context);
 void free_badly(void *volatile p); /* hidden from the compiler's warnings */
 /* A double free; the first call allocates the block before. */
 void free_twice(void);

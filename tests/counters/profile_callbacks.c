@@ -15,7 +15,8 @@ static _Atomic unsigned delivered;
 
 /* ---- permitted calls in a callback ---------------------------------------------------------------- */
 
-static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                 void *context)
 {
     (void)event, (void)param, (void)size;
     uint64_t *allocs = context, sites;
@@ -24,7 +25,8 @@ static int reads(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, 
     must(rtc_profile_start_reads(p, 0) == 0 && rtc_profile_start_reads(p, 0) == 0);
     must(rtc_profile_read_u64(p, (uint32_t)allocs[0], &allocs[2]) == 0);
     must(rtc_profile_end_reads(p, 0) == 0 && rtc_profile_end_reads(p, 0) == 0);
-    must(rtc_profile_end_reads(p, 0) == -EINVAL); /* a callback cannot end a read that the program has started */
+    must(rtc_profile_end_reads(p, 0) ==
+         -EINVAL); /* a callback cannot end a read that the program has started */
     must(rtc_profile_read_data(p, (uint32_t)allocs[3], &sites, &bytes) == -ERANGE && bytes >= 24);
     must(rtc_profile_context(p) == NULL && rtc_profile_site_of(freed) == 0);
     delivered++;
@@ -48,18 +50,21 @@ static void count_callback(unsigned type, union rtc_event *event, void *arg)
 {
     (void)type, (void)event;
     rtc_profile_t *p = arg;
-    must(rtc_profile_register_callback(p, 1, count_call, NULL) == -EDEADLK && rtc_profile_close(p) == -EDEADLK);
+    must(rtc_profile_register_callback(p, 1, count_call, NULL) == -EDEADLK &&
+         rtc_profile_close(p) == -EDEADLK);
     delivered++;
 }
 
-static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int is_refused(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                      void *context)
 {
     (void)param, (void)size, (void)context;
     rtc_profile_t *other = NULL;
     size_t count = 0;
     must(rtc_profile_register_callback(p, event->id, count_call, NULL) == -EDEADLK);
     must(rtc_profile_register_callback(p, event->id, NULL, NULL) == -EDEADLK);
-    must(rtc_profile_query_vars(p, NULL, &count) == -EDEADLK && rtc_profile_query_events(p, NULL, &count) == -EDEADLK);
+    must(rtc_profile_query_vars(p, NULL, &count) == -EDEADLK &&
+         rtc_profile_query_events(p, NULL, &count) == -EDEADLK);
     must(rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &other, NULL) == -EDEADLK && !other);
     must(rtc_profile_close(p) == -EDEADLK && rtc_profile_reset(p, 0) == -EDEADLK);
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, count_callback, p) == -EDEADLK);
@@ -82,7 +87,8 @@ void row_callback_limits(void)
 
 static void *own, *other;
 
-static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                     void *context)
 {
     (void)p, (void)event, (void)param, (void)size, (void)context;
     void *q = &q;
@@ -90,7 +96,7 @@ static int allocates(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
     must(!malloc(10) && errno == ENOMEM && !calloc(1, 10) && !aligned_alloc(64, 64));
     must(posix_memalign(&q, 64, 64) == ENOMEM && !strdup("word"));
     must(!realloc(NULL, 10) && !realloc(own, 8) && !realloc(own, 1 << 20));
-    free(other); /* permitted */
+    free(other);       /* permitted */
     must(!malloc(10)); /* still */
     free_badly(other); /* its own errors are not delivered to it */
     delivered++;
@@ -116,7 +122,8 @@ void row_callback_allocates(void)
     must(malloc(10));
 }
 
-static int frees_badly(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int frees_badly(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                       void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     unsigned *depth = context;
@@ -146,7 +153,8 @@ static void jump(int signal)
     siglongjmp(back, 1);
 }
 
-static int is_interrupted(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int is_interrupted(rtc_profile_t *p, struct rtc_profile_desc *event, void *param,
+                          size_t size, void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     unsigned *how = context;
@@ -158,7 +166,8 @@ static int is_interrupted(rtc_profile_t *p, struct rtc_profile_desc *event, void
     return 0;
 }
 
-static int jumps_within(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int jumps_within(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                        void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     unsigned one = 1;
@@ -203,7 +212,8 @@ static void *ends_at_once(void *unused)
     pthread_exit(unused);
 }
 
-static int ends(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int ends(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     unsigned *times = context;
@@ -253,13 +263,16 @@ void row_callback_ends(void)
     pthread_t thread;
     rtc_profile_t *p = open_process();
     must(pthread_key_create(&ending, allocate_at_last) == 0);
-    must(pthread_create(&thread, NULL, ends_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0); /* loads a library */
+    must(pthread_create(&thread, NULL, ends_at_once, NULL) == 0 &&
+         pthread_join(thread, NULL) == 0); /* loads a library */
     listen_to(p, "bad_free", ends, &times);
-    must(pthread_create(&thread, NULL, ends_in_callback, &times) == 0 && pthread_join(thread, NULL) == 0);
+    must(pthread_create(&thread, NULL, ends_in_callback, &times) == 0 &&
+         pthread_join(thread, NULL) == 0);
     must(times == 2 && rtc_profile_close(p) == 0);
 }
 
-static int forks(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int forks(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                 void *context)
 {
     (void)event, (void)param, (void)size;
     *(pid_t *)context = fork();
@@ -286,7 +299,8 @@ void row_callback_forks(void)
 static _Atomic unsigned long callbacks_made;
 static _Atomic bool over;
 
-static int counts(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int counts(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                  void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     must(*(volatile unsigned *)context == 5 && !malloc(1));
@@ -308,7 +322,8 @@ void row_callbacks_come_and_go(void)
     for (unsigned i = 0; i < 4; i++)
         must(pthread_create(&thread[i], NULL, fail_often, NULL) == 0);
     for (unsigned i = 0; i < 300; i++) {
-        unsigned *context = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        unsigned *context =
+            mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         rtc_profile_t *p = open_process();
         *context = 5;
         unsigned long before = callbacks_made;

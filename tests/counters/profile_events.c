@@ -30,7 +30,8 @@ static struct {
     pid_t tid;
 } delivered;
 
-static int take_note(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int take_note(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                     void *context)
 {
     delivered.profile = p;
     delivered.event = *event;
@@ -47,7 +48,8 @@ static int take_note(rtc_profile_t *p, struct rtc_profile_desc *event, void *par
 
 static bool was_delivered(rtc_profile_t *p, const char *event)
 {
-    bool was = delivered.count == 1 && delivered.profile == p && strcmp(delivered.event.name, event) == 0 && delivered.context == &delivered;
+    bool was = delivered.count == 1 && delivered.profile == p &&
+               strcmp(delivered.event.name, event) == 0 && delivered.context == &delivered;
     if (!was)
         fprintf(stderr, "told %u times, of %s\n", delivered.count, delivered.event.name);
     delivered.count = 0;
@@ -62,7 +64,8 @@ void row_alloc_error(void)
     listen_to(p, "alloc_error", take_note, &delivered);
     errno = 0;
     must(!malloc((size_t)1 << 50) && errno == ENOMEM);
-    must(was_delivered(p, "alloc_error") && delivered.alloc_error.bytes == (uint64_t)1 << 50 && delivered.alloc_error.site);
+    must(was_delivered(p, "alloc_error") && delivered.alloc_error.bytes == (uint64_t)1 << 50 &&
+         delivered.alloc_error.site);
     volatile size_t half = SIZE_MAX / 2;
     must(!calloc(half, 4) && was_delivered(p, "alloc_error"));
     void *volatile q = malloc(10);
@@ -99,11 +102,13 @@ void row_leak_scan_done(void)
     for (unsigned i = 0; i < 3; i++)
         must(malloc(40 + i));
     long lost = rtc_check_leaks(RTC_QUIET, NULL);
-    must(was_delivered(p, "leak_scan_done") && !delivered.scan.at_end && delivered.scan.lost_blocks == (uint64_t)lost);
+    must(was_delivered(p, "leak_scan_done") && !delivered.scan.at_end &&
+         delivered.scan.lost_blocks == (uint64_t)lost);
     must(delivered.scan.lost_bytes >= 80);
 }
 
-static int at_exit(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int at_exit(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                   void *context)
 {
     (void)p, (void)size, (void)context;
     static unsigned step;
@@ -149,7 +154,8 @@ void row_pool_grow(void)
     uint64_t size = read_var(p, "pool_size");
     listen_to(p, "pool_grow", take_note, &delivered);
     fill_pool(1000000);
-    must(was_delivered(p, "pool_grow") && delivered.pool.size > size && delivered.pool.size == read_var(p, "pool_size"));
+    must(was_delivered(p, "pool_grow") && delivered.pool.size > size &&
+         delivered.pool.size == read_var(p, "pool_size"));
     must(delivered.pool.used <= delivered.pool.size && delivered.pool.used > size / 2);
 }
 
@@ -159,8 +165,10 @@ void row_pool_full(void)
     rtc_profile_t *p = open_process();
     listen_to(p, "pool_full", take_note, &delivered);
     fill_pool(1000000);
-    delivered.count = delivered.count != 0; /* in one malloc both the stack and the record of the block may fail */
-    must(was_delivered(p, "pool_full") && delivered.pool.size >= delivered.pool.used && delivered.pool.size == read_var(p, "pool_size"));
+    delivered.count = delivered.count !=
+                      0; /* in one malloc both the stack and the record of the block may fail */
+    must(was_delivered(p, "pool_full") && delivered.pool.size >= delivered.pool.used &&
+         delivered.pool.size == read_var(p, "pool_size"));
     listen_to(p, "pool_full", NULL, NULL);
     fill_pool(100000);
 }
@@ -172,8 +180,10 @@ void row_thread_exit(void)
     rtc_profile_t *p = open_process();
     listen_to(p, "thread_exit", take_note, &delivered);
     void *allocate_and_print(void *);
-    must(pthread_create(&thread, NULL, allocate_and_print, NULL) == 0 && pthread_join(thread, &tid) == 0);
-    must(was_delivered(p, "thread_exit") && delivered.thread_exit.tid == (uintptr_t)tid && delivered.tid == (pid_t)(uintptr_t)tid);
+    must(pthread_create(&thread, NULL, allocate_and_print, NULL) == 0 &&
+         pthread_join(thread, &tid) == 0);
+    must(was_delivered(p, "thread_exit") && delivered.thread_exit.tid == (uintptr_t)tid &&
+         delivered.tid == (pid_t)(uintptr_t)tid);
     must(delivered.thread_exit.alloc_calls == 5 && delivered.thread_exit.free_calls >= 5);
     must(delivered.thread_exit.alloc_bytes == 5 * BYTES);
 }
@@ -232,7 +242,8 @@ void row_replacement(void)
     must(third == 2);
 }
 
-static int of_thread(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int of_thread(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                     void *context)
 {
     (void)event, (void)param, (void)size;
     uint64_t allocs = 0;
@@ -252,9 +263,11 @@ void row_thread_callbacks(void)
 {
     pthread_t thread;
     rtc_profile_t *p = open_thread(0);
-    must(rtc_profile_register_callback(p, event_of(open_process(), "pool_grow"), take_note, NULL) == -EINVAL);
+    must(rtc_profile_register_callback(p, event_of(open_process(), "pool_grow"), take_note, NULL) ==
+         -EINVAL);
     listen_to(p, "bad_free", of_thread, &delivered);
-    must(pthread_create(&thread, NULL, free_twice_there, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    must(pthread_create(&thread, NULL, free_twice_there, NULL) == 0 &&
+         pthread_join(thread, NULL) == 0);
     must(delivered.count == 0);
     free_twice();
     must(delivered.count == 1);
@@ -268,7 +281,8 @@ void row_thread_callbacks(void)
 
 static _Atomic int stage;
 
-static int stay(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int stay(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                void *context)
 {
     (void)p, (void)event, (void)param, (void)size;
     stage = 1;
@@ -310,5 +324,6 @@ void row_no_descriptors(void)
     free_twice();
     must(was_delivered(p, "bad_free") && rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES) == 0);
     must(read_var(p, "perf_faults") && read_var(p, "alloc_calls") && read_var(p, "pool_size"));
-    must(rtc_profile_end_reads(p, 0) == 0 && rtc_profile_close(p) == 0 && rtc_profile_close(q) == 0);
+    must(rtc_profile_end_reads(p, 0) == 0 && rtc_profile_close(p) == 0 &&
+         rtc_profile_close(q) == 0);
 }

@@ -54,11 +54,14 @@ void row_close_twice(void)
     uint64_t value = 5;
     size_t count = 0;
     rtc_profile_t *p = open_process(), *inside = (rtc_profile_t *)((char *)p + 8);
-    must(rtc_profile_close(inside) == -EINVAL && rtc_profile_close((rtc_profile_t *)&value) == -EINVAL);
-    must(rtc_profile_close(p) == 0 && rtc_profile_close(p) == -EINVAL && rtc_profile_close(NULL) == -EINVAL);
+    must(rtc_profile_close(inside) == -EINVAL &&
+         rtc_profile_close((rtc_profile_t *)&value) == -EINVAL);
+    must(rtc_profile_close(p) == 0 && rtc_profile_close(p) == -EINVAL &&
+         rtc_profile_close(NULL) == -EINVAL);
     must(rtc_profile_read_u64(p, 1, &value) == -EINVAL && value == 5 && !rtc_profile_context(p));
     must(rtc_profile_start_reads(p, 0) == -EINVAL && rtc_profile_reset(p, 0) == -EINVAL);
-    must(rtc_profile_query_vars(p, NULL, &count) == -EINVAL && rtc_profile_query_events(p, NULL, &count) == -EINVAL);
+    must(rtc_profile_query_vars(p, NULL, &count) == -EINVAL &&
+         rtc_profile_query_events(p, NULL, &count) == -EINVAL);
     must(rtc_profile_register_callback(p, 1, NULL, NULL) == -EINVAL);
 }
 
@@ -99,7 +102,8 @@ static void are_distinct(const struct rtc_profile_desc *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool number = list[i].datatype_sel == RTC_PROFILE_PRIMITIVE;
-        must(!number || (list[i].size == sizeof(uint64_t) && list[i].datatype.primitive == RTC_PROFILE_UINT64));
+        must(!number || (list[i].size == sizeof(uint64_t) &&
+                         list[i].datatype.primitive == RTC_PROFILE_UINT64));
         must(list[i].name[0] && list[i].desc[0]);
         for (size_t j = 0; j < i; j++)
             must(list[i].id != list[j].id && strcmp(list[i].name, list[j].name) != 0);
@@ -129,10 +133,12 @@ void row_unlisted(void)
     uint64_t value = 5;
     size_t size = sizeof value;
     rtc_profile_t *p = open_process(), *thread = open_thread(0);
-    must(rtc_profile_read_u64(p, 0, &value) == -EINVAL && rtc_profile_read_u64(p, VARIABLES + 1, &value) == -EINVAL);
+    must(rtc_profile_read_u64(p, 0, &value) == -EINVAL &&
+         rtc_profile_read_u64(p, VARIABLES + 1, &value) == -EINVAL);
     must(rtc_profile_read_u64(p, UINT32_MAX, &value) == -EINVAL);
     must(rtc_profile_read_u64(thread, id_of(p, "blocks_live"), &value) == -EINVAL);
-    must(rtc_profile_read_u64(NULL, 1, &value) == -EINVAL && rtc_profile_read_u64(p, 1, NULL) == -EINVAL);
+    must(rtc_profile_read_u64(NULL, 1, &value) == -EINVAL &&
+         rtc_profile_read_u64(p, 1, NULL) == -EINVAL);
     must(rtc_profile_read_data(p, VARIABLES + 1, &value, &size) == -EINVAL && value == 5);
 }
 
@@ -147,7 +153,8 @@ void row_counts(void)
     allocate(0, 10);
     release(0, 4);
     must(read_var(p, "alloc_calls") == allocs + 10 && read_var(p, "free_calls") == frees + 4);
-    must(read_var(p, "alloc_bytes") == bytes + 10 * BYTES && read_var(p, "free_bytes") == freed + 4 * BYTES);
+    must(read_var(p, "alloc_bytes") == bytes + 10 * BYTES &&
+         read_var(p, "free_bytes") == freed + 4 * BYTES);
     must(read_var(p, "blocks_live") == blocks + 6 && read_var(p, "bytes_live") == live + 6 * BYTES);
     must(read_var(p, "bytes_peak") >= live + 6 * BYTES && read_var(p, "heap_bytes") > 0);
     must(read_var(p, "threads_live") == 1);
@@ -171,7 +178,8 @@ void row_resizes(void)
     void *volatile q = malloc(10);
     must(rtc_profile_reset(p, 0) == 0);
     must((q = realloc(q, 12)) && (q = realloc(q, 10000)));
-    must(read_var(p, "realloc_calls") == 2 && read_var(p, "alloc_calls") == 2 && read_var(p, "free_calls") == 2);
+    must(read_var(p, "realloc_calls") == 2 && read_var(p, "alloc_calls") == 2 &&
+         read_var(p, "free_calls") == 2);
     must((q = realloc(NULL, 5)));
     must(read_var(p, "realloc_calls") == 2 && read_var(p, "alloc_calls") == 3);
 }
@@ -201,7 +209,8 @@ void row_move_on(void)
     must(read_var(p, "alloc_calls") == allocs + 5);
     allocate(0, 1);
     must(read_var(p, "alloc_calls") == allocs + 6);
-    must(rtc_profile_start_reads(p, 0) == 0 && read_var(p, "alloc_calls") == allocs + 6); /* of now */
+    must(rtc_profile_start_reads(p, 0) == 0 &&
+         read_var(p, "alloc_calls") == allocs + 6); /* of now */
 }
 
 void row_nesting(void)
@@ -210,7 +219,8 @@ void row_nesting(void)
     must(rtc_profile_start_reads(p, 0) == 0);
     uint64_t allocs = read_var(p, "alloc_calls");
     allocate(0, 5);
-    must(rtc_profile_start_reads(p, 0) == 0 && read_var(p, "alloc_calls") == allocs); /* the same one */
+    must(rtc_profile_start_reads(p, 0) == 0 &&
+         read_var(p, "alloc_calls") == allocs); /* the same one */
     must(rtc_profile_end_reads(p, 0) == 0 && read_var(p, "alloc_calls") == allocs);
     must(rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES) == -ENODATA);
     must(rtc_profile_end_reads(p, 0) == 0 && read_var(p, "alloc_calls") == allocs + 5);
@@ -225,7 +235,8 @@ void row_data(void)
     uint32_t allocs = id_of(p, "alloc_calls"), top = id_of(p, "top_sites");
     size_t size = 7;
     must(rtc_profile_read_data(p, allocs, word, &size) == -ERANGE && size == 8 && word[0] == 7);
-    must(rtc_profile_read_data(p, allocs, word, &size) == 0 && size == 8 && word[0] == read_var(p, "alloc_calls"));
+    must(rtc_profile_read_data(p, allocs, word, &size) == 0 && size == 8 &&
+         word[0] == read_var(p, "alloc_calls"));
     size = sizeof word;
     must(rtc_profile_read_data(p, allocs, word, &size) == 0 && size == 8 && word[1] == 7);
     size = 0;

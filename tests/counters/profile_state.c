@@ -40,7 +40,8 @@ void row_errors_in_children(void)
     allocate(0, 3);
     pid_t pid = fork();
     if (pid == 0) {
-        must(read_var(p, "err_maf") == 0 && read_var(p, "alloc_calls") == 3 && read_var(p, "threads_seen") == 0);
+        must(read_var(p, "err_maf") == 0 && read_var(p, "alloc_calls") == 3 &&
+             read_var(p, "threads_seen") == 0);
         free_badly(q + 16);
         must(read_var(p, "err_maf") == 1 && read_var(p, "perf_task_clock_ns") < 1000000000);
         _exit(0);
@@ -87,7 +88,8 @@ void row_memory(void)
     allocate(0, 10);
     release(0, 10);
     must(read_var(p, "quarantine_bytes") >= waiting + 10 * BYTES);
-    uint64_t size = read_var(p, "pool_size"), used = read_var(p, "pool_used"), shadow = read_var(p, "shadow_bytes");
+    uint64_t size = read_var(p, "pool_size"), used = read_var(p, "pool_used"),
+             shadow = read_var(p, "shadow_bytes");
     must(size >= used && used > 4096 && shadow > 0);
     must(read_var(p, "bytes_live") == 0 && try_var(p, "meta_overhead_pct") == -ENODATA);
     allocate(0, 1);
@@ -122,7 +124,8 @@ void row_threads_seen(void)
     rtc_profile_t *p = open_process();
     must(read_var(p, "threads_seen") == 1);
     for (unsigned i = 0; i < 5; i++)
-        must(pthread_create(&thread, NULL, allocate_a_bit, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        must(pthread_create(&thread, NULL, allocate_a_bit, NULL) == 0 &&
+             pthread_join(thread, NULL) == 0);
     must(read_var(p, "threads_seen") == 6 && read_var(p, "threads_live") <= 2);
 }
 
@@ -132,13 +135,16 @@ void row_perf(void)
     struct rusage usage;
     struct timespec cpu;
     rtc_profile_t *p = open_process();
-    uint64_t ns = read_var(p, "perf_task_clock_ns"), faults = read_var(p, "perf_faults"), ctx = read_var(p, "perf_ctx");
+    uint64_t ns = read_var(p, "perf_task_clock_ns"), faults = read_var(p, "perf_faults"),
+             ctx = read_var(p, "perf_ctx");
     must(getrusage(RUSAGE_SELF, &usage) == 0 && clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0);
     must(ns && faults && ns <= (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
-    must(faults <= (uint64_t)(usage.ru_minflt + usage.ru_majflt) && ctx <= (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw));
+    must(faults <= (uint64_t)(usage.ru_minflt + usage.ru_majflt) &&
+         ctx <= (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw));
     must(read_var(p, "perf_faults") >= (uint64_t)(usage.ru_minflt + usage.ru_majflt));
     char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    must(at != MAP_FAILED && madvise(at, 64 * 4096, MADV_NOHUGEPAGE) == 0 && rtc_profile_reset(p, 0) == 0);
+    must(at != MAP_FAILED && madvise(at, 64 * 4096, MADV_NOHUGEPAGE) == 0 &&
+         rtc_profile_reset(p, 0) == 0);
     for (unsigned i = 0; i < 64; i++)
         at[i * 4096] = 1;
     must(read_var(p, "perf_faults") >= 64 && read_var(p, "perf_faults") < 264);
@@ -181,7 +187,8 @@ void row_site(void)
     hold(0, 100, 1000);
     hold(1, 7, 300000);
     uint64_t site = rtc_profile_site_of(held[0][0]);
-    for (uint64_t none = site + 1000; none <= UINT32_MAX; none = 2 * none + 1) /* larger than all existing ones */
+    for (uint64_t none = site + 1000; none <= UINT32_MAX;
+         none = 2 * none + 1) /* larger than all existing ones */
         must(rtc_profile_open(RTC_PROFILE_SITE, none, 0, &p, NULL) == -EINVAL);
     must(rtc_profile_open(RTC_PROFILE_SITE, site, 0, &p, NULL) == 0);
     must(read_var(p, "blocks_live") == 100 && read_var(p, "bytes_live") == 100 * 1000);
@@ -192,15 +199,18 @@ void row_site(void)
     must(rtc_profile_query_vars(p, NULL, &count) == 0 && count == 2);
     must(rtc_profile_query_events(p, NULL, &count) == 0 && count == 0);
     must(rtc_profile_register_callback(p, 1, NULL, NULL) == -EINVAL);
-    must(rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES) == -EINVAL && rtc_profile_start_reads(p, 0) == 0);
+    must(rtc_profile_start_reads(p, RTC_PROFILE_WITH_SITES) == -EINVAL &&
+         rtc_profile_start_reads(p, 0) == 0);
     free(held[0][50]);
-    must(read_var(p, "blocks_live") == 60 && rtc_profile_end_reads(p, 0) == 0 && read_var(p, "blocks_live") == 59);
+    must(read_var(p, "blocks_live") == 60 && rtc_profile_end_reads(p, 0) == 0 &&
+         read_var(p, "blocks_live") == 59);
     must(rtc_profile_close(p) == 0);
     must(rtc_profile_open(RTC_PROFILE_SITE, rtc_profile_site_of(held[1][0]), 0, &p, NULL) == 0);
     must(read_var(p, "blocks_live") == 7 && read_var(p, "bytes_live") == 7 * 300000);
 }
 
-static const struct rtc_profile_site *find_site(const struct rtc_profile_site *list, size_t bytes, uint64_t site)
+static const struct rtc_profile_site *find_site(const struct rtc_profile_site *list, size_t bytes,
+                                                uint64_t site)
 {
     for (size_t i = 0; i < bytes / sizeof *list; i++)
         if (list[i].site == site)
@@ -217,15 +227,19 @@ void row_top_sites(void)
     hold(0, 900, 2000);
     hold(1, 800, 3000);
     hold(2, 100, 10000);
-    must(rtc_profile_read_data(p, id, list, &size) == 0 && size >= 3 * sizeof *list && size % sizeof *list == 0);
-    must(list[0].site == rtc_profile_site_of(held[1][0]) && list[0].blocks == 800 && list[0].bytes == 800 * 3000);
-    must(list[1].site == rtc_profile_site_of(held[0][0]) && list[1].blocks == 900 && list[1].bytes == 900 * 2000);
+    must(rtc_profile_read_data(p, id, list, &size) == 0 && size >= 3 * sizeof *list &&
+         size % sizeof *list == 0);
+    must(list[0].site == rtc_profile_site_of(held[1][0]) && list[0].blocks == 800 &&
+         list[0].bytes == 800 * 3000);
+    must(list[1].site == rtc_profile_site_of(held[0][0]) && list[1].blocks == 900 &&
+         list[1].bytes == 900 * 2000);
     must(list[2].site == rtc_profile_site_of(held[2][0]));
     for (size_t i = 1; i < size / sizeof *list; i++)
         must(list[i - 1].bytes >= list[i].bytes);
     size_t all = size--;
     must(rtc_profile_read_data(p, id, list, &size) == -ERANGE && size == all);
-    must(rtc_profile_start_reads(p, 0) == 0 && rtc_profile_read_data(p, id, list, &size) == -ENODATA);
+    must(rtc_profile_start_reads(p, 0) == 0 &&
+         rtc_profile_read_data(p, id, list, &size) == -ENODATA);
     must(rtc_profile_end_reads(p, 0) == 0);
 }
 
@@ -248,7 +262,8 @@ static int add_up_sites(rtc_profile_t *p, unsigned in_first)
     if (err)
         return err;
     must(rtc_profile_read_data(p, id_of(p, "top_sites"), list, &size) == 0);
-    must(size < sizeof list && find_site(list, size, rtc_profile_site_of(held[0][0]))->blocks == in_first);
+    must(size < sizeof list &&
+         find_site(list, size, rtc_profile_site_of(held[0][0]))->blocks == in_first);
     for (size_t j = 0; j < size / sizeof *list; j++)
         blocks += list[j].blocks;
     must(blocks == read_var(p, "blocks_live"));

@@ -47,8 +47,8 @@ static struct ids {
 
 static void find_ids(rtc_profile_t *p)
 {
-    ids = (struct ids){id_of(p, "alloc_calls"), id_of(p, "free_calls"), id_of(p, "alloc_bytes"),
-                       id_of(p, "free_bytes"), id_of(p, "blocks_live"), id_of(p, "bytes_live")};
+    ids = (struct ids){id_of(p, "alloc_calls"), id_of(p, "free_calls"),  id_of(p, "alloc_bytes"),
+                       id_of(p, "free_bytes"),  id_of(p, "blocks_live"), id_of(p, "bytes_live")};
 }
 
 static uint64_t value(rtc_profile_t *p, uint32_t id)
@@ -105,7 +105,8 @@ void row_stability(void)
         uint64_t allocs = value(p, ids.allocs), frees = value(p, ids.frees), others;
         for (unsigned j = 0; j < 4; j++) {
             sched_yield();
-            must(value(p, ids.allocs) == allocs && value(p, ids.frees) == frees && !is_torn(p, &others));
+            must(value(p, ids.allocs) == allocs && value(p, ids.frees) == frees &&
+                 !is_torn(p, &others));
         }
         must(rtc_profile_end_reads(p, 0) == 0);
         i++;
@@ -164,7 +165,8 @@ void row_forks(void)
         must(read_var(p, "alloc_calls") == allocs);
         allocate(0, 4);
         must(read_var(p, "alloc_calls") == allocs + 4 && read_var(p, "threads_live") == 1);
-        must(rtc_profile_read_u64(thread, 1, &value) == -ESRCH && rtc_profile_reset(thread, 0) == -ESRCH);
+        must(rtc_profile_read_u64(thread, 1, &value) == -ESRCH &&
+             rtc_profile_reset(thread, 0) == -ESRCH);
         must(rtc_profile_close(thread) == 0 && rtc_profile_close(p) == 0);
         _exit(0);
     }
@@ -207,7 +209,8 @@ void row_handlers(void)
     }
 }
 
-static int ignore_event(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int ignore_event(rtc_profile_t *p, struct rtc_profile_desc *event, void *param, size_t size,
+                        void *context)
 {
     (void)p, (void)event, (void)param, (void)size, (void)context;
     return 0;

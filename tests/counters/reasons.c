@@ -30,7 +30,8 @@ int main(void)
 {
     rtc_cpc_t *cpc = rtc_cpc_open(RTC_CPC_VER_CURRENT);
     rtc_cpc_seterrhndlr(cpc, print);
-    printf("%s, %u counters, capabilities %u\n", rtc_cpc_cciname(cpc), rtc_cpc_npic(cpc), rtc_cpc_caps(cpc));
+    printf("%s, %u counters, capabilities %u\n", rtc_cpc_cciname(cpc), rtc_cpc_npic(cpc),
+           rtc_cpc_caps(cpc));
     try(cpc, "instructions", RTC_CPC_COUNT_USER);
     try(cpc, "minor-faults", RTC_CPC_COUNT_USER);
     try(cpc, "page-faults", RTC_CPC_COUNT_USER | RTC_CPC_COUNT_SYSTEM);

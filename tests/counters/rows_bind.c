@@ -117,7 +117,8 @@ void row_restart(void)
 void row_enable_and_disable(void)
 {
     rtc_cpc_t *cpc = open_quietly(), *other = open_quietly();
-    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER), *clock = set_of(cpc, "rusage:minor-faults", BOTH);
+    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER),
+                  *clock = set_of(cpc, "rusage:minor-faults", BOTH);
     rtc_cpc_set_t *foreign = set_of(other, "page-faults", USER);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && rtc_cpc_bind_curlwp(cpc, clock, 0) == 0);
     must(rtc_cpc_bind_curlwp(other, foreign, 0) == 0);
@@ -145,7 +146,8 @@ static void spin(void)
 
 void row_clocks(void)
 {
-    static const char *const name[] = {"clock:thread", "clock:process", "clock:monotonic", "rusage:user-time"};
+    static const char *const name[] = {"clock:thread", "clock:process", "clock:monotonic",
+                                       "rusage:user-time"};
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     struct rtc_cpc_reading r;
@@ -162,7 +164,8 @@ void row_clocks(void)
     touch(64);
     rtc_cpc_buf_t *buf = buffer(cpc, set);
     must(rtc_cpc_set_sample(cpc, set, buf) == 0);
-    uint64_t thread = value_of(cpc, buf, 0), process = value_of(cpc, buf, 1), wall = value_of(cpc, buf, 2);
+    uint64_t thread = value_of(cpc, buf, 0), process = value_of(cpc, buf, 1),
+             wall = value_of(cpc, buf, 2);
     must(thread > 1000000 && thread < process + 1000000 && process < wall + 1000000);
     must(value_of(cpc, buf, 3) <= thread + 10000000);
     must(is_about(value_of(cpc, buf, 4), 64) && value_of(cpc, buf, 5) >= 1);
@@ -358,7 +361,8 @@ void row_closed_descriptors(void)
     must(rtc_cpc_buf_hrtime(cpc, buf) == when); /* as it was */
     fails(rtc_cpc_set_restart(cpc, set), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL);
     must(rtc_cpc_unbind(cpc, set) == 0);
-    must(read(ends[0], &byte, 1) == 1 && byte == 'x'); /* the runtime has neither read nor closed it */
+    must(read(ends[0], &byte, 1) == 1 &&
+         byte == 'x'); /* the runtime has neither read nor closed it */
 }
 
 /* A clock that is a file. */
@@ -369,7 +373,8 @@ static void without_a_descriptor_to_read(rtc_cpc_t *cpc, unsigned limit)
     rtc_cpc_buf_t *buf = buffer(cpc, set);
     char printed[128];
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
-    snprintf(printed, sizeof printed, "schedstat:wait-time: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
+    snprintf(printed, sizeof printed,
+             "schedstat:wait-time: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
              limit);
     must(strcmp(last_error.text, printed) == 0);
     close(0);
@@ -389,7 +394,8 @@ void row_no_descriptors(void)
     must(setrlimit(RLIMIT_NOFILE, &(struct rlimit){used + 1, used + 1}) == 0);
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EMFILE, RTC_CPC_RESOURCE_UNAVAIL);
     char printed[128];
-    snprintf(printed, sizeof printed, "minor-faults: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
+    snprintf(printed, sizeof printed,
+             "minor-faults: n/a: no descriptor left in this process (RLIMIT_NOFILE is %u)",
              used + 1);
     must(strcmp(last_error.text, printed) == 0);
     int fd = dup(0);
@@ -412,8 +418,10 @@ void row_no_descriptors(void)
 void row_sandbox(void)
 {
     rtc_cpc_t *cpc = open_quietly();
-    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER), *clock = set_of(cpc, "clock:thread", BOTH);
-    rtc_cpc_set_t *usage = set_of(cpc, "rusage:user-time", BOTH), *late = set_of(cpc, "page-faults", USER);
+    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER),
+                  *clock = set_of(cpc, "clock:thread", BOTH);
+    rtc_cpc_set_t *usage = set_of(cpc, "rusage:user-time", BOTH),
+                  *late = set_of(cpc, "page-faults", USER);
     rtc_cpc_buf_t *buf = buffer(cpc, set), *other = buffer(cpc, usage);
     struct rtc_cpc_reading r;
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && rtc_cpc_bind_curlwp(cpc, clock, 0) == 0);

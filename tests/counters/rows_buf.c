@@ -37,7 +37,8 @@ void row_arithmetic(void)
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER);
     add(cpc, set, "task-clock", 0, BOTH);
-    rtc_cpc_buf_t *a = buffer_with(cpc, set, 10, 3), *b = buffer_with(cpc, set, 4, 5), *c = buffer(cpc, set);
+    rtc_cpc_buf_t *a = buffer_with(cpc, set, 10, 3), *b = buffer_with(cpc, set, 4, 5),
+                  *c = buffer(cpc, set);
     rtc_cpc_buf_sub(cpc, c, a, b);
     must(value_of(cpc, c, 0) == 6 && value_of(cpc, c, 1) == (uint64_t)-2);
     rtc_cpc_buf_add(cpc, c, c, b);
@@ -79,20 +80,24 @@ void row_times(void)
     rtc_cpc_buf_sub(cpc, c, a, b);
     must(rtc_cpc_buf_hrtime(cpc, c) == rtc_cpc_buf_hrtime(cpc, b));
     rtc_cpc_buf_copy(cpc, c, a);
-    must(rtc_cpc_buf_hrtime(cpc, c) == rtc_cpc_buf_hrtime(cpc, a) && rtc_cpc_buf_tick(cpc, c) == rtc_cpc_buf_tick(cpc, a));
+    must(rtc_cpc_buf_hrtime(cpc, c) == rtc_cpc_buf_hrtime(cpc, a) &&
+         rtc_cpc_buf_tick(cpc, c) == rtc_cpc_buf_tick(cpc, a));
 }
 
 void row_sets_differ(void)
 {
     rtc_cpc_t *cpc = open_quietly();
-    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER), *other = set_of(cpc, "page-faults", USER);
+    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER),
+                  *other = set_of(cpc, "page-faults", USER);
     rtc_cpc_buf_t *a = buffer(cpc, set), *b = buffer(cpc, other);
     must(rtc_cpc_buf_set(cpc, a, 0, 1) == 0 && rtc_cpc_buf_set(cpc, b, 0, 2) == 0);
     rtc_cpc_buf_add(cpc, a, a, b);
     must(value_of(cpc, a, 0) == 1);
-    must(last_error.subcode == RTC_CPC_CONFLICTING_REQS && strcmp(last_error.text, "buffers of different sets") == 0);
+    must(last_error.subcode == RTC_CPC_CONFLICTING_REQS &&
+         strcmp(last_error.text, "buffers of different sets") == 0);
     rtc_cpc_buf_copy(cpc, b, a);
-    must(value_of(cpc, b, 0) == 2 && last_error.count == 2 && strcmp(last_error.function, "rtc_cpc_buf_copy") == 0);
+    must(value_of(cpc, b, 0) == 2 && last_error.count == 2 &&
+         strcmp(last_error.function, "rtc_cpc_buf_copy") == 0);
 
     /* A buffer of the same set, made before the set had all its requests. */
     add(cpc, set, "task-clock", 0, BOTH);

@@ -88,7 +88,8 @@ void row_captured_thread(void)
 void row_pctx_errors(void)
 {
     cpc = open_quietly();
-    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER), *clock = set_of(cpc, "clock:thread", BOTH);
+    rtc_cpc_set_t *set = set_of(cpc, "page-faults", USER),
+                  *clock = set_of(cpc, "clock:thread", BOTH);
     rtc_cpc_set_t *notifier = set_of(cpc, "page-faults", USER | RTC_CPC_OVF_NOTIFY_EMT);
     pid_t gone = fork();
     if (gone == 0)
@@ -175,5 +176,6 @@ void row_processor(void)
         return;
     }
     must(errno == EACCES && last_error.subcode == RTC_CPC_ATTR_REQUIRES_PRIVILEGE);
-    must(strncmp(last_error.text, "task-clock: n/a: not permitted (perf_event_paranoid is ", 55) == 0);
+    must(strncmp(last_error.text, "task-clock: n/a: not permitted (perf_event_paranoid is ", 55) ==
+         0);
 }

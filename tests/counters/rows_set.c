@@ -63,7 +63,8 @@ void row_no_memory(void)
         bufs++;
     must(errno == ENOMEM);
     must(rtc_cpc_bind_curlwp(cpc, set, 0) == 0 && rtc_cpc_set_destroy(cpc, set) == 0);
-    must(rtc_cpc_set_create(cpc) == set && !rtc_cpc_set_create(cpc)); /* the memory of the destroyed set, once */
+    must(rtc_cpc_set_create(cpc) == set &&
+         !rtc_cpc_set_create(cpc)); /* the memory of the destroyed set, once */
 }
 
 void row_what_counts(void)
@@ -75,11 +76,13 @@ void row_what_counts(void)
     must(has_hardware || rtc_cpc_npic(cpc) == 0);
     must(strstr(rtc_cpc_cpuref(cpc), "perf_event_open(2)"));
     must(rtc_cpc_caps(cpc) == (RTC_CPC_CAP_OVERFLOW_INTERRUPT | RTC_CPC_CAP_OVERFLOW_PRECISE));
-    must(!rtc_cpc_cciname(NULL) && !rtc_cpc_cpuref(NULL) && !rtc_cpc_caps(NULL) && !rtc_cpc_npic(NULL));
+    must(!rtc_cpc_cciname(NULL) && !rtc_cpc_cpuref(NULL) && !rtc_cpc_caps(NULL) &&
+         !rtc_cpc_npic(NULL));
 }
 
 void row_event_names(void)
 {
+    /* clang-format off */
     static const char *const good[] = {
         "task-clock", "cpu-clock", "page-faults", "faults", "minor-faults", "major-faults", "cs",
         "context-switches", "migrations", "cpu-migrations", "alignment-faults", "emulation-faults", "dummy",
@@ -93,12 +96,14 @@ void row_event_names(void)
     static const char *const bad[] = {"", "cycle", "cycless", "L1-dcache", "L1-dcache-load", "rxyz", "r", "r1 ",
                                       "r12345678901234567", "clock:", "rusage:faults", "Cycles",
                                       "nobody/x/", "software/x/", "/", "a/b"};
+    /* clang-format on */
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     for (int i = 0; i < (int)(sizeof good / sizeof *good); i++)
         must(rtc_cpc_set_add_request(cpc, set, good[i], 0, BOTH, 0, NULL) == i);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        fails(rtc_cpc_set_add_request(cpc, set, bad[i], 0, BOTH, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+        fails(rtc_cpc_set_add_request(cpc, set, bad[i], 0, BOTH, 0, NULL), EINVAL,
+              RTC_CPC_INVALID_EVENT);
     fails(rtc_cpc_set_add_request(cpc, set, NULL, 0, BOTH, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
     char name[200] = "r";
     memset(name + 1, '0', sizeof name - 2);
@@ -141,7 +146,8 @@ void row_names_are_walked(void)
     must(walk.names >= 20 && walk.faults == 1 && last_error.count == 0);
     rtc_cpc_walk_generic_events_all(walk.cpc, &walk, try_name);
     rtc_cpc_walk_events_pic(walk.cpc, 1000, NULL, never);
-    must(last_error.subcode == RTC_CPC_INVALID_PICNUM && strcmp(last_error.function, "rtc_cpc_walk_events_pic") == 0);
+    must(last_error.subcode == RTC_CPC_INVALID_PICNUM &&
+         strcmp(last_error.function, "rtc_cpc_walk_events_pic") == 0);
     rtc_cpc_walk_generic_events_pic(walk.cpc, 1000, NULL, never);
     must(last_error.count == 2);
     walk.names = 0;
@@ -177,20 +183,23 @@ void row_request_attributes(void)
     static const struct {
         rtc_cpc_attr_t attr;
         int subcode;
-    } bad[] = {{{"no-such-attribute", 1}, RTC_CPC_INVALID_ATTRIBUTE},
-               {{"a name that is much longer than any attribute has", 1}, RTC_CPC_INVALID_ATTRIBUTE},
-               {{NULL, 1}, RTC_CPC_INVALID_ATTRIBUTE},
-               {{"picnum", 1u << 20}, RTC_CPC_INVALID_PICNUM}};
+    } bad[] = {
+        {{"no-such-attribute", 1}, RTC_CPC_INVALID_ATTRIBUTE},
+        {{"a name that is much longer than any attribute has", 1}, RTC_CPC_INVALID_ATTRIBUTE},
+        {{NULL, 1}, RTC_CPC_INVALID_ATTRIBUTE},
+        {{"picnum", 1u << 20}, RTC_CPC_INVALID_PICNUM}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, &bad[i].attr), EINVAL, bad[i].subcode);
+        fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, &bad[i].attr), EINVAL,
+              bad[i].subcode);
     fails(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 1, NULL), EINVAL, 0);
-    must(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 0, NULL) == 0); /* no request was added */
+    must(rtc_cpc_set_add_request(cpc, set, "cycles", 0, USER, 0, NULL) ==
+         0); /* no request was added */
 }
 
 static unsigned walked;
 
-static void look(void *arg, int index, const char *event, uint64_t preset, unsigned flags, int nattrs,
-                 const rtc_cpc_attr_t *attrs)
+static void look(void *arg, int index, const char *event, uint64_t preset, unsigned flags,
+                 int nattrs, const rtc_cpc_attr_t *attrs)
 {
     static const char *const name[] = {"page-faults", "task-clock", "cs"};
     must(arg == &walked && index == (int)walked && nattrs == 0 && attrs);
@@ -199,8 +208,8 @@ static void look(void *arg, int index, const char *event, uint64_t preset, unsig
     walked++;
 }
 
-static void call_back(void *arg, int index, const char *event, uint64_t preset, unsigned flags, int nattrs,
-                      const rtc_cpc_attr_t *attrs)
+static void call_back(void *arg, int index, const char *event, uint64_t preset, unsigned flags,
+                      int nattrs, const rtc_cpc_attr_t *attrs)
 {
     rtc_cpc_t *cpc = arg;
     (void)index, (void)event, (void)preset, (void)flags, (void)nattrs, (void)attrs;
@@ -252,11 +261,14 @@ void row_error_handler(void)
 {
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
-    fails(rtc_cpc_set_add_request(cpc, set, "nothing", 0, USER, 0, NULL), EINVAL, RTC_CPC_INVALID_EVENT);
+    fails(rtc_cpc_set_add_request(cpc, set, "nothing", 0, USER, 0, NULL), EINVAL,
+          RTC_CPC_INVALID_EVENT);
     must(strcmp(last_error.function, "rtc_cpc_set_add_request") == 0);
     must(strcmp(last_error.text, "there is no event of this name: nothing") == 0);
-    fails(rtc_cpc_set_add_request(cpc, set, "cs", 0, USER, 0, NULL), EINVAL, RTC_CPC_REQ_INVALID_FLAGS);
-    must(strcmp(last_error.text, "cs: it happens in the kernel only: in user mode it would count nothing") == 0);
+    fails(rtc_cpc_set_add_request(cpc, set, "cs", 0, USER, 0, NULL), EINVAL,
+          RTC_CPC_REQ_INVALID_FLAGS);
+    must(strcmp(last_error.text,
+                "cs: it happens in the kernel only: in user mode it would count nothing") == 0);
     must(last_error.count == 2);
     fails(rtc_cpc_bind_curlwp(cpc, set, 0), EINVAL, 0);
     must(last_error.count == 2);
@@ -264,14 +276,16 @@ void row_error_handler(void)
 
 void row_default_handler_writes_a_line(void)
 {
-    static const char line[] = "rtcheck: rtc_cpc_set_add_request: cs: neither in user mode nor in the kernel: "
-                               "it would count nothing\n";
+    static const char line[] =
+        "rtcheck: rtc_cpc_set_add_request: cs: neither in user mode nor in the kernel: "
+        "it would count nothing\n";
     char printed[256] = "";
     int ends[2];
     rtc_cpc_t *cpc = open_quietly();
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     must(rtc_cpc_seterrhndlr(cpc, NULL) == 0 && pipe(ends) == 0 && dup2(ends[1], 2) == 2);
     rtc_cpc_set_add_request(cpc, set, "cs", 0, 0, 0, NULL);
-    must(read(ends[0], printed, sizeof printed - 1) == (ssize_t)strlen(line) && strcmp(printed, line) == 0);
+    must(read(ends[0], printed, sizeof printed - 1) == (ssize_t)strlen(line) &&
+         strcmp(printed, line) == 0);
     must(last_error.count == 0);
 }

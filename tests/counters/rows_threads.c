@@ -28,7 +28,8 @@ static void *touch_some(void *arg)
 static bool is_near(uint64_t counted, uint64_t n)
 {
     if (counted < n || counted > n + OF_A_THREAD)
-        fprintf(stderr, "%llu instead of %llu\n", (unsigned long long)counted, (unsigned long long)n);
+        fprintf(stderr, "%llu instead of %llu\n", (unsigned long long)counted,
+                (unsigned long long)n);
     return counted >= n && counted <= n + OF_A_THREAD;
 }
 
@@ -65,7 +66,8 @@ void row_inherited_by_threads_not_by_forks(void)
     run_in_thread(touch_some, (void *)1000);
     must(is_near(sampled(cpc, set, 0), 1000));
     rtc_cpc_set_t *clock = set_of(cpc, "clock:thread", BOTH);
-    fails(rtc_cpc_bind_curlwp(cpc, clock, RTC_CPC_BIND_LWP_INHERIT), ENOTSUP, RTC_CPC_PIC_NOT_CAPABLE);
+    fails(rtc_cpc_bind_curlwp(cpc, clock, RTC_CPC_BIND_LWP_INHERIT), ENOTSUP,
+          RTC_CPC_PIC_NOT_CAPABLE);
     clock = set_of(cpc, "clock:process", BOTH);
     must(rtc_cpc_bind_curlwp(cpc, clock, RTC_CPC_BIND_LWP_INHERIT) == 0);
 }
@@ -79,7 +81,8 @@ static struct {
 
 static void *bind_and_wait(void *unused)
 {
-    must(rtc_cpc_bind_curlwp(cpc, other.set, 0) == 0 && rtc_cpc_bind_curlwp(cpc, other.usage, 0) == 0);
+    must(rtc_cpc_bind_curlwp(cpc, other.set, 0) == 0 &&
+         rtc_cpc_bind_curlwp(cpc, other.usage, 0) == 0);
     touch(100);
     other.stage = 1;
     while (other.stage == 1)
@@ -117,7 +120,8 @@ void row_sampled_by_another_thread(void)
     must(rtc_cpc_set_sample(cpc, other.usage, buf) == 0);
     must(rtc_cpc_buf_reading(cpc, buf, 0, &r) == 0 && !r.known);
     must(strcmp(r.why, "n/a: only the thread that has bound it can read it") == 0);
-    fails(rtc_cpc_set_restart(cpc, other.usage), EAGAIN, RTC_CPC_RESOURCE_UNAVAIL); /* and all is as it was */
+    fails(rtc_cpc_set_restart(cpc, other.usage), EAGAIN,
+          RTC_CPC_RESOURCE_UNAVAIL);        /* and all is as it was */
     fails(rtc_cpc_disable(cpc), EINVAL, 0); /* this thread has not bound a set */
     fails(rtc_cpc_request_preset(cpc, 0, 1), EINVAL, 0);
     must(rtc_cpc_set_restart(cpc, other.set) == 0 && is_near(sampled(cpc, other.set, 0), 0));
@@ -146,7 +150,8 @@ void row_thread_has_ended(void)
     run_in_thread(touch_some, (void *)1000);
     must(sampled(cpc, other.set, 1) == time && usage_ticks() == ticks);
     must(is_near(sampled(cpc, other.usage, 0), 100));
-    must(rtc_cpc_set_restart(cpc, other.usage) == 0 && sampled(cpc, other.usage, 0) == 0 && usage_ticks() == 0);
+    must(rtc_cpc_set_restart(cpc, other.usage) == 0 && sampled(cpc, other.usage, 0) == 0 &&
+         usage_ticks() == 0);
 
     /* After the set is bound to another thread its clocks run. */
     must(rtc_cpc_bind_curlwp(cpc, other.usage, 0) == 0);
@@ -200,7 +205,8 @@ void row_forked_child_counts_itself(void)
         must(open_descriptors() == descriptors);
         touch(64);
         uint64_t counted = sampled(cpc, set, 0);
-        must(counted >= 10064 && counted < 10064 + 3000); /* from the preset, with the copies of pages */
+        must(counted >= 10064 &&
+             counted < 10064 + 3000); /* from the preset, with the copies of pages */
         touch(64);
         must(sampled(cpc, stopped, 0) == 0 && sampled(cpc, stopped, 1) == 0);
         must(rtc_cpc_enable(cpc) == 0);
@@ -220,7 +226,8 @@ void row_forked_child_of_another_thread(void)
     pid_t pid = fork();
     if (pid == 0) {
         fails(rtc_cpc_set_sample(cpc, other.set, buffer(cpc, other.set)), EINVAL, 0);
-        must(open_descriptors() == descriptors - 1); /* the closed descriptor counted the parent's thread */
+        must(open_descriptors() ==
+             descriptors - 1); /* the closed descriptor counted the parent's thread */
         must(rtc_cpc_bind_curlwp(cpc, other.set, 0) == 0);
         touch(64);
         must(is_near(sampled(cpc, other.set, 0), 64));

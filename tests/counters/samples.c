@@ -52,7 +52,8 @@ struct range {
 static struct {
     uint32_t pid;
     const char *library;
-    struct range own[RANGES_MOST], lower[RANGES_MOST]; /* libc, the loader, the kernel's own in the process */
+    struct range own[RANGES_MOST],
+        lower[RANGES_MOST]; /* libc, the loader, the kernel's own in the process */
     unsigned own_count, lower_count;
     unsigned long all, inside, called, kernel, lost;
 } seen;
@@ -82,7 +83,8 @@ static void take_range(const char *path, struct range r)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (strcmp(name, seen.library) == 0 && seen.own_count < RANGES_MOST)
         seen.own[seen.own_count++] = r;
-    else if ((strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0 || name[0] == '[') &&
+    else if ((strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-linux", 8) == 0 ||
+              name[0] == '[') &&
              seen.lower_count < RANGES_MOST)
         seen.lower[seen.lower_count++] = r;
 }
@@ -167,8 +169,8 @@ static int open_events(unsigned hertz)
                                    .size = sizeof attr,
                                    .config = PERF_COUNT_SW_CPU_CLOCK,
                                    .sample_period = 1000000000 / hertz,
-                                   .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_REGS_USER |
-                                                  PERF_SAMPLE_STACK_USER,
+                                   .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                                                  PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
                                    .sample_regs_user = SP_AND_IP,
                                    .sample_stack_user = STACK_BYTES,
                                    .disabled = 1,
@@ -179,9 +181,11 @@ static int open_events(unsigned hertz)
                                    .wakeup_watermark = RING_PAGES * 4096 / 4};
     int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (int cpu = 0; cpu < cpus && cpu < CPUS_MOST; cpu++) {
-        int fd = (int)syscall(SYS_perf_event_open, &attr, (int)seen.pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-        void *p = fd < 0 ? MAP_FAILED
-                         : mmap(NULL, (RING_PAGES + 1) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        int fd =
+            (int)syscall(SYS_perf_event_open, &attr, (int)seen.pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        void *p =
+            fd < 0 ? MAP_FAILED
+                   : mmap(NULL, (RING_PAGES + 1) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p == MAP_FAILED) {
             perror("perf_event_open");
             exit(3);
@@ -241,7 +245,8 @@ static void read_mappings(void)
     FILE *in = fopen(path, "r");
     seen.own_count = seen.lower_count = 0;
     while (in && fgets(line, sizeof line, in))
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*2c%*1[x]%*c %*s %*s %*s %4096s", &start, &end, name) == 3)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*2c%*1[x]%*c %*s %*s %*s %4096s", &start, &end,
+                   name) == 3)
             take_range(name, (struct range){start, end});
     if (in)
         fclose(in);
@@ -270,8 +275,9 @@ static void start_timer(unsigned hertz, int signal)
     struct itimerspec each = {{0, 1000000000 / hertz}, {0, 1000000000 / hertz}};
     clockid_t clock;
     timer_t timer;
-    must_allow(clock_getcpuclockid((int)seen.pid, &clock) == 0 && timer_create(clock, &event, &timer) == 0 &&
-               timer_settime(timer, 0, &each, NULL) == 0,
+    must_allow(clock_getcpuclockid((int)seen.pid, &clock) == 0 &&
+                   timer_create(clock, &event, &timer) == 0 &&
+                   timer_settime(timer, 0, &each, NULL) == 0,
                "timer_create");
 }
 
@@ -319,7 +325,7 @@ int main(int argc, char **argv)
     seen.pid = (uint32_t)start(argv + 3, go);
     close(go[0]);
     int status = (by_timer ? sample_by_timer : sample_by_events)((unsigned)atoi(argv[1]), go[1]);
-    fprintf(stdout, "samples %lu inside %lu called %lu kernel %lu lost %lu status %d\n", seen.all, seen.inside,
-            seen.called, seen.kernel, seen.lost, status);
+    fprintf(stdout, "samples %lu inside %lu called %lu kernel %lu lost %lu status %d\n", seen.all,
+            seen.inside, seen.called, seen.kernel, seen.lost, status);
     return 0;
 }

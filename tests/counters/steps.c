@@ -36,8 +36,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OPTIONS                                                                              \
-    (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |   \
+#define OPTIONS                                                                            \
+    (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | \
      PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
 
 #define STEPS_MOST 60000u /* from one look to the next */
@@ -75,7 +75,8 @@ static void find_library(void)
     snprintf(path, sizeof path, "/proc/%d/maps", seen.process);
     FILE *in = fopen(path, "r");
     while (in && fgets(line, sizeof line, in)) {
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " r-x%*c %*s %*s %*s %4096s", &start, &end, name) != 3)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " r-x%*c %*s %*s %*s %4096s", &start, &end, name) !=
+            3)
             continue;
         const char *slash = strrchr(name, '/');
         if (slash && strcmp(slash + 1, seen.library) == 0)
@@ -109,7 +110,8 @@ static bool answer(pid_t pid)
 {
     struct user_regs_struct r = registers(pid);
     uint64_t code = word_at(pid, r.rip);
-    bool plain = (code & 0xffff) == 0x310f /* rdtsc */, with_cpu = (code & 0xffffff) == 0xf9010f /* rdtscp */;
+    bool plain = (code & 0xffff) == 0x310f /* rdtsc */,
+         with_cpu = (code & 0xffffff) == 0xf9010f /* rdtscp */;
     if (!plain && !with_cpu)
         return false;
     uint64_t now = look(pid, r.rip);
@@ -172,7 +174,10 @@ static int run(void)
     while ((pid = waitpid(-1, &status, __WALL)) > 0) {
         if (WIFSTOPPED(status)) {
             int signal = take_stop(pid, status);
-            ptrace(pid != seen.process ? PTRACE_CONT : seen.stepping ? PTRACE_SINGLESTEP : PTRACE_SYSCALL, pid, 0, signal);
+            ptrace(pid != seen.process ? PTRACE_CONT
+                   : seen.stepping     ? PTRACE_SINGLESTEP
+                                       : PTRACE_SYSCALL,
+                   pid, 0, signal);
         } else if (pid == seen.process) {
             last = status;
         }

@@ -92,7 +92,8 @@ static void *become_again(void *unused)
     touch_pages();
     if (first)
         pthread_join(first, NULL);
-    execv("/proc/thread-self/exe", arguments); /* the first thread's directory is gone after its end */
+    execv("/proc/thread-self/exe",
+          arguments); /* the first thread's directory is gone after its end */
     return unused;
 }
 

@@ -9,7 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace {
+namespace
+{
 
 constexpr std::size_t sizes[] = {16, 32, 64, 128, 4096, 65536, 131072};
 constexpr unsigned SIZES = sizeof sizes / sizeof *sizes;
@@ -23,8 +24,8 @@ const char *const byte_names[] = {"00", "ff"};
 enum { BYTES = 2 };
 
 enum moment { FREED_THEN, RESIZED, MOVED, EVICTED, LIVE_AT_END, FREED_AT_END, MOMENTS };
-const char *const moment_names[] = {"freed", "resized", "moved", "evicted", "live at the end",
-                                    "freed at the end"};
+const char *const moment_names[] = {"freed",   "resized",         "moved",
+                                    "evicted", "live at the end", "freed at the end"};
 
 enum { CELLS = SIZES * SIDES * BYTES * MOMENTS };
 
@@ -84,7 +85,10 @@ template <unsigned N> INLINE void trespass()
         std::free(escape(p)); /* @some.free */
     }
     if (guilty)
-        write_at(p, side_of(N) == PAST_END ? static_cast<long>(bytes) : side_of(N) == BEFORE ? -1 : 3,
+        write_at(p,
+                 side_of(N) == PAST_END ? static_cast<long>(bytes)
+                 : side_of(N) == BEFORE ? -1
+                                        : 3,
                  bytes_written[byte_of(N)]);
     if (m == FREED_THEN)
         std::free(escape(p)); /* @freed.call */
@@ -108,7 +112,10 @@ template <unsigned N> NOINLINE void commit()
 
 const char *entry_of(moment m)
 {
-    return m == FREED_THEN ? "free" : m == RESIZED || m == MOVED ? "realloc" : m == EVICTED ? "later" : "exit";
+    return m == FREED_THEN              ? "free"
+           : m == RESIZED || m == MOVED ? "realloc"
+           : m == EVICTED               ? "later"
+                                        : "exit";
 }
 
 const char *name_of(unsigned n)
@@ -122,11 +129,15 @@ const char *name_of(unsigned n)
 cell describe(unsigned n)
 {
     moment m = moment_of(n);
-    const char *call = m == FREED_THEN ? "freed.call" : m == RESIZED ? "resized.call"
-                       : m == MOVED ? "moved.call" : "";
+    const char *call = m == FREED_THEN ? "freed.call"
+                       : m == RESIZED  ? "resized.call"
+                       : m == MOVED    ? "moved.call"
+                                       : "";
+    /* clang-format off */
     expectation t = {why_not(n), "wua", entry_of(m), size_of(n), 3, 1, side_names[side_of(n)],
               is_late(m) ? "freed" : "live", "malloc", "none", byte_names[byte_of(n)],
               call, "some.alloc", is_late(m) ? "some.free" : ""};
+    /* clang-format on */
     if (side_of(n) != INSIDE)
         t.offset = side_of(n) == PAST_END ? static_cast<long>(size_of(n)) : -1;
     return {name_of(n), m == FREED_AT_END ? AT_EXIT : AT_ONCE, t};

@@ -12,7 +12,8 @@
 volatile bool guilty = true;
 volatile char sink;
 
-namespace {
+namespace
+{
 
 enum { STATUS = 7, STATUS_DAMAGED = 99, WITNESSES = 200 };
 
@@ -30,7 +31,8 @@ NOINLINE void fill_heap()
     struct link {
         link *next;
     } *taken = nullptr;
-    for (std::size_t bytes = 1 << 20; bytes >= sizeof(link); bytes -= bytes > 65536 ? bytes / 2 : 15)
+    for (std::size_t bytes = 1 << 20; bytes >= sizeof(link);
+         bytes -= bytes > 65536 ? bytes / 2 : 15)
         while (link *l = static_cast<link *>(std::malloc(bytes))) {
             l->next = taken;
             taken = l;

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstdlib>
 
-
 #define INLINE __attribute__((always_inline)) inline
 #define NOINLINE __attribute__((noinline))
 
@@ -26,12 +25,12 @@ struct expectation {
     const char *why_not; /* not nullptr: the cell cannot exist, for this reason */
     const char *kind, *entry;
     std::size_t block_bytes;
-    long offset;         /* of the address, from the block's start */
+    long offset; /* of the address, from the block's start */
     std::size_t bytes;
     const char *damage;
     const char *state, *family;
     const char *region;
-    const char *found;   /* bytes in hexadecimal */
+    const char *found;               /* bytes in hexadecimal */
     const char *call, *alloc, *free; /* tags of lines in the stacks; "" = no stack */
 };
 

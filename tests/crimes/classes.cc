@@ -7,7 +7,8 @@
 #include <cstdlib>
 #include <new>
 
-namespace {
+namespace
+{
 
 enum { STATUS = 7 };
 
@@ -25,7 +26,10 @@ struct plain {
 
 struct with_destructor { /* an array of these has a cookie of 8 bytes */
     long value[3];
-    ~with_destructor() { destroyed = destroyed + 1; }
+    ~with_destructor()
+    {
+        destroyed = destroyed + 1;
+    }
 };
 
 struct small_base {
@@ -48,7 +52,10 @@ struct alignas(64) aligned_twice {
 
 /* ---- nine pairs, six of them wrong ------------------------------------------------------------------ */
 
-CRIME malloc_free() { std::free(escape(std::malloc(24))); }
+CRIME malloc_free()
+{
+    std::free(escape(std::malloc(24)));
+}
 
 CRIME malloc_delete()
 {
@@ -65,7 +72,10 @@ CRIME new_free()
     std::free(escape(new plain));
 }
 
-CRIME new_delete() { delete escape(new plain); }
+CRIME new_delete()
+{
+    delete escape(new plain);
+}
 
 CRIME new_delete_array()
 {
@@ -82,7 +92,10 @@ CRIME new_array_delete()
     delete escape(new plain[2]);
 }
 
-CRIME new_array_delete_array() { delete[] escape(new plain[2]); }
+CRIME new_array_delete_array()
+{
+    delete[] escape(new plain[2]);
+}
 
 /* ---- cookies --------------------------------------------------------------------------------------------- */
 
@@ -110,7 +123,10 @@ CRIME cookie_missing()
     std::free(block);
 }
 
-CRIME cookie_right() { delete[] escape(new with_destructor[2]); }
+CRIME cookie_right()
+{
+    delete[] escape(new with_destructor[2]);
+}
 
 /* ---- sizes ------------------------------------------------------------------------------------------------ */
 
@@ -130,7 +146,10 @@ CRIME wrong_alignment()
     delete reinterpret_cast<plain *>(escape(new aligned));
 }
 
-CRIME right_size() { delete escape(new aligned_twice); }
+CRIME right_size()
+{
+    delete escape(new aligned_twice);
+}
 
 } // namespace
 

@@ -163,9 +163,12 @@ static void by_deep(void)
 /* Known values in the registers that the access does not use. */
 static void by_registers(void)
 {
-    __asm__ volatile("mov $0x1122334455667788, %%rbx; mov $0xfeed, %%r8d; mov $-2, %%r15; mov $64, %%eax;"
-                     "mov (%%rax), %%rdx"
-                     : : : "rax", "rbx", "rdx", "r8", "r15", "memory");
+    __asm__ volatile(
+        "mov $0x1122334455667788, %%rbx; mov $0xfeed, %%r8d; mov $-2, %%r15; mov $64, %%eax;"
+        "mov (%%rax), %%rdx"
+        :
+        :
+        : "rax", "rbx", "rdx", "r8", "r15", "memory");
 }
 
 static void by_abort(void)
@@ -266,7 +269,8 @@ static void of_write(void)
 
 static void of_container(void) /* lists whose pointers lead into the middle of their elements */
 {
-    struct node *n = (struct node *)hidden((char *)freed_node()->next - offsetof(struct node, value));
+    struct node *n =
+        (struct node *)hidden((char *)freed_node()->next - offsetof(struct node, value));
     sink = n->value[1];
 }
 
@@ -322,7 +326,9 @@ static void of_string(void) /* registers that no operand names */
     __asm__ volatile("rep movsq" : "+S"(from), "+D"(to), "+c"(n) : : "memory");
 }
 
+/* clang-format off */
 #define WAY(name) {#name, name}
+/* clang-format on */
 
 /* ---- where, and with which handler --------------------------------------------------------------- */
 
@@ -373,6 +379,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*crash)(void);
+        /* clang-format off */
     } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_wild_far_write), WAY(by_wild_far_copy), WAY(by_wild_far_return),
                 WAY(by_read_only), WAY(by_mapping),
                 WAY(by_deep), WAY(by_registers), WAY(by_unmapped), WAY(by_unmapped_long_ago), WAY(by_moved), WAY(by_detached),
@@ -380,6 +387,7 @@ int main(int argc, char **argv)
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (argc < 2)
             puts(ways[i].name);

@@ -15,7 +15,7 @@ namespace
 {
 struct hidden {
 };
-}
+} // namespace
 
 template <class T> struct holder {
     T value;
@@ -115,20 +115,25 @@ template <class... T> struct row {
 
 static void of_long_name()
 {
-    throw row<deep<100001>, deep<100002>, deep<100003>, deep<100004>, deep<100005>, deep<100006>, deep<100007>, deep<100008>,
-              deep<100009>, deep<100010>, deep<100011>, deep<100012>, deep<100013>>();
+    throw row<deep<100001>, deep<100002>, deep<100003>, deep<100004>, deep<100005>, deep<100006>,
+              deep<100007>, deep<100008>, deep<100009>, deep<100010>, deep<100011>, deep<100012>,
+              deep<100013>>();
 }
 
+/* clang-format off */
 #define WAY(name) {#name, name}
+/* clang-format on */
 
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*crash)();
-    } ways[] = {WAY(of_runtime_error), WAY(of_int), WAY(of_pointer), WAY(of_template), WAY(of_hidden), WAY(of_rethrow),
-                WAY(of_noexcept), WAY(of_thread), WAY(of_pointer_to_exception), WAY(of_long_name), WAY(by_joinable),
-                WAY(by_call_in_handler), WAY(by_abort_in_handler), WAY(by_empty_rethrow)};
+    } ways[] = {WAY(of_runtime_error),    WAY(of_int),          WAY(of_pointer),
+                WAY(of_template),         WAY(of_hidden),       WAY(of_rethrow),
+                WAY(of_noexcept),         WAY(of_thread),       WAY(of_pointer_to_exception),
+                WAY(of_long_name),        WAY(by_joinable),     WAY(by_call_in_handler),
+                WAY(by_abort_in_handler), WAY(by_empty_rethrow)};
     for (const auto &way : ways)
         if (argc > 1 && std::strcmp(argv[1], way.name) == 0)
             way.crash();

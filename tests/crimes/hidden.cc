@@ -8,7 +8,8 @@
 
 #include <dlfcn.h>
 
-namespace {
+namespace
+{
 
 /* The program's operators are the global ones, so a free of their blocks is a mismatch by any path. */
 NOINLINE void call_free(void *p)

@@ -28,6 +28,4 @@ struct plain {
     long value[5];
 };
 
-
-
 #endif

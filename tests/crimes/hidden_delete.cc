@@ -19,20 +19,30 @@ NOINLINE void operator delete[](void *p) noexcept
         ::operator delete(p);
 }
 
-namespace {
+namespace
+{
 
 volatile long sink;
 
 struct hidden_shape {
     long value = 1;
     virtual long area() = 0;
-    virtual ~hidden_shape() { sink = value; }
+    virtual ~hidden_shape()
+    {
+        sink = value;
+    }
 };
 
 struct hidden_square : hidden_shape {
     long side[4] = {};
-    long area() override { return side[0]; }
-    ~hidden_square() override { sink = side[1]; }
+    long area() override
+    {
+        return side[0];
+    }
+    ~hidden_square() override
+    {
+        sink = side[1];
+    }
 };
 
 /* Ends in a jump to the operator. */

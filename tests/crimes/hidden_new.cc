@@ -25,7 +25,8 @@ NOINLINE void *operator new[](std::size_t bytes)
     return std::malloc(bytes);
 }
 
-namespace {
+namespace
+{
 
 NOINLINE void *checked_malloc(std::size_t bytes)
 {

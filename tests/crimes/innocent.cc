@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace {
+namespace
+{
 
 enum { STATUS = 7, STATUS_DAMAGED = 99, THREADS = 4, SLOTS = 64, SHARED = 256 };
 
@@ -31,7 +32,16 @@ struct block {
     int maker;
 };
 
-enum { BY_MALLOC, BY_CALLOC, BY_MEMALIGN, BY_NEW, BY_ARRAY, BY_NEW_ALIGNED, BY_ARRAY_ALIGNED, MAKERS };
+enum {
+    BY_MALLOC,
+    BY_CALLOC,
+    BY_MEMALIGN,
+    BY_NEW,
+    BY_ARRAY,
+    BY_NEW_ALIGNED,
+    BY_ARRAY_ALIGNED,
+    MAKERS
+};
 
 std::atomic<block *> shared[SHARED];
 unsigned long steps;
@@ -51,13 +61,20 @@ std::size_t random_bytes(std::uint64_t *r)
 void *get(int maker, std::size_t n)
 {
     switch (maker) {
-    case BY_MALLOC: return std::malloc(n);
-    case BY_CALLOC: return std::calloc(n, 1);
-    case BY_MEMALIGN: return memalign(256, n);
-    case BY_NEW: return ::operator new(n);
-    case BY_ARRAY: return ::operator new[](n);
-    case BY_NEW_ALIGNED: return ::operator new(n, ALIGN);
-    default: return ::operator new[](n, ALIGN);
+    case BY_MALLOC:
+        return std::malloc(n);
+    case BY_CALLOC:
+        return std::calloc(n, 1);
+    case BY_MEMALIGN:
+        return memalign(256, n);
+    case BY_NEW:
+        return ::operator new(n);
+    case BY_ARRAY:
+        return ::operator new[](n);
+    case BY_NEW_ALIGNED:
+        return ::operator new(n, ALIGN);
+    default:
+        return ::operator new[](n, ALIGN);
     }
 }
 
@@ -65,22 +82,40 @@ void *get(int maker, std::size_t n)
 void put_sized(const block &b)
 {
     switch (b.maker) {
-    case BY_NEW: ::operator delete(b.p, b.bytes); break;
-    case BY_ARRAY: ::operator delete[](b.p, b.bytes); break;
-    case BY_NEW_ALIGNED: ::operator delete(b.p, b.bytes, ALIGN); break;
-    case BY_ARRAY_ALIGNED: ::operator delete[](b.p, b.bytes, ALIGN); break;
-    default: std::free(b.p);
+    case BY_NEW:
+        ::operator delete(b.p, b.bytes);
+        break;
+    case BY_ARRAY:
+        ::operator delete[](b.p, b.bytes);
+        break;
+    case BY_NEW_ALIGNED:
+        ::operator delete(b.p, b.bytes, ALIGN);
+        break;
+    case BY_ARRAY_ALIGNED:
+        ::operator delete[](b.p, b.bytes, ALIGN);
+        break;
+    default:
+        std::free(b.p);
     }
 }
 
 void put(const block &b)
 {
     switch (b.maker) {
-    case BY_NEW: ::operator delete(b.p); break;
-    case BY_ARRAY: ::operator delete[](b.p); break;
-    case BY_NEW_ALIGNED: ::operator delete(b.p, ALIGN); break;
-    case BY_ARRAY_ALIGNED: ::operator delete[](b.p, ALIGN); break;
-    default: std::free(b.p);
+    case BY_NEW:
+        ::operator delete(b.p);
+        break;
+    case BY_ARRAY:
+        ::operator delete[](b.p);
+        break;
+    case BY_NEW_ALIGNED:
+        ::operator delete(b.p, ALIGN);
+        break;
+    case BY_ARRAY_ALIGNED:
+        ::operator delete[](b.p, ALIGN);
+        break;
+    default:
+        std::free(b.p);
     }
 }
 
@@ -191,7 +226,8 @@ void forks(std::uint64_t seed)
         int status;
         if (pid == 0)
             child(seed + static_cast<unsigned>(i));
-        if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != STATUS)
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+            WEXITSTATUS(status) != STATUS)
             _exit(98);
     }
 }
@@ -215,7 +251,8 @@ int main(int argc, char **argv)
     if (early_fork)
         forks(seed * 1000);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&thread[i], nullptr, work, reinterpret_cast<void *>(seed * 100 + static_cast<unsigned>(i)));
+        pthread_create(&thread[i], nullptr, work,
+                       reinterpret_cast<void *>(seed * 100 + static_cast<unsigned>(i)));
     if (!early_fork)
         forks(seed * 1000);
     for (pthread_t &t : thread)

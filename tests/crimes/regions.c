@@ -17,8 +17,8 @@
 
 enum { STATUS = 7, STATUS_WRONG = 99 };
 
-int crimes_table[10] = {1};  /* .data */
-static int zeros[10];        /* .bss */
+int crimes_table[10] = {1};           /* .data */
+static int zeros[10];                 /* .bss */
 static const int constants[10] = {1}; /* .rodata */
 static volatile int sink;
 

@@ -21,61 +21,91 @@ __attribute__((weak)) void free_sized(void *, std::size_t);
 __attribute__((weak)) void free_aligned_sized(void *, std::size_t, std::size_t);
 }
 
-namespace {
+namespace
+{
 
 /* ---- the table's three sides -------------------------------------------------------------------- */
 
 enum maker { MALLOC, MEMALIGN, NEW, ARRAY, NEW_ALIGNED, ARRAY_ALIGNED };
 
-enum error { BAF, DUF, MAF, MIS, SIZE, PAST_END, BEFORE, INSIDE, OOM, ZERO, ALIGN_GIVEN, POWER, ERROR_COUNT };
-const char *const error_names[] = {"baf", "duf", "maf", "mis", "size", "behind", "before", "inside", "oom",
-                                   "zero", "align", "power"};
+enum error {
+    BAF,
+    DUF,
+    MAF,
+    MIS,
+    SIZE,
+    PAST_END,
+    BEFORE,
+    INSIDE,
+    OOM,
+    ZERO,
+    ALIGN_GIVEN,
+    POWER,
+    ERROR_COUNT
+};
+const char *const error_names[] = {"baf",    "duf",    "maf", "mis",  "size",  "behind",
+                                   "before", "inside", "oom", "zero", "align", "power"};
 
-enum place { SMALL, PAGE, LARGE, ALIGNED, ARRAYS, FREED, THREAD, HANDLER, ATEXIT, DESTRUCTOR, PLACE_COUNT };
-const char *const place_names[] = {"small", "page", "large", "aligned", "new[]",
-                                   "freed", "thread", "handler", "atexit", "destructor"};
+enum place {
+    SMALL,
+    PAGE,
+    LARGE,
+    ALIGNED,
+    ARRAYS,
+    FREED,
+    THREAD,
+    HANDLER,
+    ATEXIT,
+    DESTRUCTOR,
+    PLACE_COUNT
+};
+const char *const place_names[] = {"small", "page",   "large",   "aligned", "new[]",
+                                   "freed", "thread", "handler", "atexit",  "destructor"};
 
-#define ENTRIES(X) \
-    X(FREE, "free", "free", MALLOC, FREES) \
-    X(CFREE, "cfree", "cfree", MALLOC, FREES) \
-    X(FREE_SIZED, "free_sized", "free_sized", MALLOC, FREES | SIZED) \
-    X(FREE_ALIGNED_SIZED, "free_aligned_sized", "free_aligned_sized", MEMALIGN, FREES | SIZED | GIVES_ALIGN) \
-    X(REALLOC, "realloc", "realloc", MALLOC, FREES | ALLOCATES) \
-    X(REALLOCARRAY, "reallocarray", "reallocarray", MALLOC, FREES | ALLOCATES) \
-    X(DELETE, "delete", "operator delete", NEW, FREES) \
-    X(DELETE_ARRAY, "delete[]", "operator delete[]", ARRAY, FREES) \
-    X(DELETE_SIZED, "delete sized", "operator delete", NEW, FREES | SIZED) \
-    X(DELETE_ARRAY_SIZED, "delete[] sized", "operator delete[]", ARRAY, FREES | SIZED) \
-    X(DELETE_NOTHROW, "delete nothrow", "operator delete", NEW, FREES) \
-    X(DELETE_ARRAY_NOTHROW, "delete[] nothrow", "operator delete[]", ARRAY, FREES) \
-    X(DELETE_ALIGNED, "delete aligned", "operator delete (aligned)", NEW_ALIGNED, FREES | GIVES_ALIGN) \
-    X(DELETE_ARRAY_ALIGNED, "delete[] aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | GIVES_ALIGN) \
-    X(DELETE_ALIGNED_SIZED, "delete sized aligned", "operator delete (aligned)", NEW_ALIGNED, \
-      FREES | SIZED | GIVES_ALIGN) \
-    X(DELETE_ARRAY_ALIGNED_SIZED, "delete[] sized aligned", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | SIZED | GIVES_ALIGN) \
+#define ENTRIES(X)                                                                                \
+    X(FREE, "free", "free", MALLOC, FREES)                                                        \
+    X(CFREE, "cfree", "cfree", MALLOC, FREES)                                                     \
+    X(FREE_SIZED, "free_sized", "free_sized", MALLOC, FREES | SIZED)                              \
+    X(FREE_ALIGNED_SIZED, "free_aligned_sized", "free_aligned_sized", MEMALIGN,                   \
+      FREES | SIZED | GIVES_ALIGN)                                                                \
+    X(REALLOC, "realloc", "realloc", MALLOC, FREES | ALLOCATES)                                   \
+    X(REALLOCARRAY, "reallocarray", "reallocarray", MALLOC, FREES | ALLOCATES)                    \
+    X(DELETE, "delete", "operator delete", NEW, FREES)                                            \
+    X(DELETE_ARRAY, "delete[]", "operator delete[]", ARRAY, FREES)                                \
+    X(DELETE_SIZED, "delete sized", "operator delete", NEW, FREES | SIZED)                        \
+    X(DELETE_ARRAY_SIZED, "delete[] sized", "operator delete[]", ARRAY, FREES | SIZED)            \
+    X(DELETE_NOTHROW, "delete nothrow", "operator delete", NEW, FREES)                            \
+    X(DELETE_ARRAY_NOTHROW, "delete[] nothrow", "operator delete[]", ARRAY, FREES)                \
+    X(DELETE_ALIGNED, "delete aligned", "operator delete (aligned)", NEW_ALIGNED,                 \
+      FREES | GIVES_ALIGN)                                                                        \
+    X(DELETE_ARRAY_ALIGNED, "delete[] aligned", "operator delete[] (aligned)", ARRAY_ALIGNED,     \
+      FREES | GIVES_ALIGN)                                                                        \
+    X(DELETE_ALIGNED_SIZED, "delete sized aligned", "operator delete (aligned)", NEW_ALIGNED,     \
+      FREES | SIZED | GIVES_ALIGN)                                                                \
+    X(DELETE_ARRAY_ALIGNED_SIZED, "delete[] sized aligned", "operator delete[] (aligned)",        \
+      ARRAY_ALIGNED, FREES | SIZED | GIVES_ALIGN)                                                 \
     X(DELETE_ALIGNED_NOTHROW, "delete aligned nothrow", "operator delete (aligned)", NEW_ALIGNED, \
-      FREES | GIVES_ALIGN) \
-    X(DELETE_ARRAY_ALIGNED_NOTHROW, "delete[] aligned nothrow", "operator delete[] (aligned)", ARRAY_ALIGNED, \
-      FREES | GIVES_ALIGN) \
-    X(BY_MALLOC, "malloc", "malloc", MALLOC, ALLOCATES) \
-    X(BY_CALLOC, "calloc", "calloc", MALLOC, ALLOCATES) \
-    X(BY_MEMALIGN, "memalign", "memalign", MEMALIGN, ALLOCATES | ALIGNS) \
-    X(BY_ALIGNED_ALLOC, "aligned_alloc", "aligned_alloc", MEMALIGN, ALLOCATES | ALIGNS) \
-    X(BY_POSIX_MEMALIGN, "posix_memalign", "posix_memalign", MEMALIGN, ALLOCATES | ALIGNS) \
-    X(BY_VALLOC, "valloc", "valloc", MEMALIGN, ALLOCATES | ALIGNS) \
-    X(BY_PVALLOC, "pvalloc", "pvalloc", MEMALIGN, ALLOCATES | ALIGNS) \
-    X(BY_NEW, "new", "operator new", NEW, ALLOCATES) \
-    X(BY_ARRAY, "new[]", "operator new[]", ARRAY, ALLOCATES) \
-    X(BY_NEW_NOTHROW, "new nothrow", "operator new", NEW, ALLOCATES) \
-    X(BY_ARRAY_NOTHROW, "new[] nothrow", "operator new[]", ARRAY, ALLOCATES) \
-    X(BY_NEW_ALIGNED, "new aligned", "operator new (aligned)", NEW_ALIGNED, ALLOCATES | ALIGNS) \
-    X(BY_ARRAY_ALIGNED, "new[] aligned", "operator new[] (aligned)", ARRAY_ALIGNED, ALLOCATES | ALIGNS) \
-    X(BY_NEW_ALIGNED_NOTHROW, "new aligned nothrow", "operator new (aligned)", NEW_ALIGNED, \
-      ALLOCATES | ALIGNS) \
-    X(BY_ARRAY_ALIGNED_NOTHROW, "new[] aligned nothrow", "operator new[] (aligned)", ARRAY_ALIGNED, \
-      ALLOCATES | ALIGNS) \
+      FREES | GIVES_ALIGN)                                                                        \
+    X(DELETE_ARRAY_ALIGNED_NOTHROW, "delete[] aligned nothrow", "operator delete[] (aligned)",    \
+      ARRAY_ALIGNED, FREES | GIVES_ALIGN)                                                         \
+    X(BY_MALLOC, "malloc", "malloc", MALLOC, ALLOCATES)                                           \
+    X(BY_CALLOC, "calloc", "calloc", MALLOC, ALLOCATES)                                           \
+    X(BY_MEMALIGN, "memalign", "memalign", MEMALIGN, ALLOCATES | ALIGNS)                          \
+    X(BY_ALIGNED_ALLOC, "aligned_alloc", "aligned_alloc", MEMALIGN, ALLOCATES | ALIGNS)           \
+    X(BY_POSIX_MEMALIGN, "posix_memalign", "posix_memalign", MEMALIGN, ALLOCATES | ALIGNS)        \
+    X(BY_VALLOC, "valloc", "valloc", MEMALIGN, ALLOCATES | ALIGNS)                                \
+    X(BY_PVALLOC, "pvalloc", "pvalloc", MEMALIGN, ALLOCATES | ALIGNS)                             \
+    X(BY_NEW, "new", "operator new", NEW, ALLOCATES)                                              \
+    X(BY_ARRAY, "new[]", "operator new[]", ARRAY, ALLOCATES)                                      \
+    X(BY_NEW_NOTHROW, "new nothrow", "operator new", NEW, ALLOCATES)                              \
+    X(BY_ARRAY_NOTHROW, "new[] nothrow", "operator new[]", ARRAY, ALLOCATES)                      \
+    X(BY_NEW_ALIGNED, "new aligned", "operator new (aligned)", NEW_ALIGNED, ALLOCATES | ALIGNS)   \
+    X(BY_ARRAY_ALIGNED, "new[] aligned", "operator new[] (aligned)", ARRAY_ALIGNED,               \
+      ALLOCATES | ALIGNS)                                                                         \
+    X(BY_NEW_ALIGNED_NOTHROW, "new aligned nothrow", "operator new (aligned)", NEW_ALIGNED,       \
+      ALLOCATES | ALIGNS)                                                                         \
+    X(BY_ARRAY_ALIGNED_NOTHROW, "new[] aligned nothrow", "operator new[] (aligned)",              \
+      ARRAY_ALIGNED, ALLOCATES | ALIGNS)                                                          \
     X(USABLE, "malloc_usable_size", "malloc_usable_size", MALLOC, QUERIES)
 
 enum { FREES = 1, ALLOCATES = 2, SIZED = 4, ALIGNS = 8, QUERIES = 16, GIVES_ALIGN = 32 };
@@ -94,7 +124,8 @@ struct entry_fact {
 constexpr entry_fact facts[] = {ENTRIES(X)};
 #undef X
 
-constexpr const char *families[] = {"malloc", "aligned", "new", "new[]", "new aligned", "new[] aligned"};
+constexpr const char *families[] = {"malloc", "aligned",     "new",
+                                    "new[]",  "new aligned", "new[] aligned"};
 
 /* ---- matching families ---------------------------------------------------------------------------- */
 
@@ -149,8 +180,11 @@ constexpr when when_of(error k, place p)
 {
     if (k == OOM && (p == SMALL || p == PAGE || p == ALIGNED || p == ARRAYS))
         return FULL;
-    return p == THREAD ? IN_THREAD : p == HANDLER ? IN_HANDLER : p == ATEXIT ? AT_EXIT
-           : p == DESTRUCTOR ? IN_DESTRUCTOR : AT_ONCE;
+    return p == THREAD       ? IN_THREAD
+           : p == HANDLER    ? IN_HANDLER
+           : p == ATEXIT     ? AT_EXIT
+           : p == DESTRUCTOR ? IN_DESTRUCTOR
+                             : AT_ONCE;
 }
 
 constexpr const char *why_no_request(entry e, place p)
@@ -211,23 +245,27 @@ constexpr auto ALIGN = std::align_val_t{64};
 template <maker M> INLINE void *make(std::size_t bytes)
 {
     void *p;
+    /* clang-format off */
     if constexpr (M == MALLOC) p = std::malloc(bytes);
     if constexpr (M == MEMALIGN) p = memalign(64, bytes);
     if constexpr (M == NEW) p = ::operator new(bytes);
     if constexpr (M == ARRAY) p = ::operator new[](bytes);
     if constexpr (M == NEW_ALIGNED) p = ::operator new(bytes, ALIGN);
     if constexpr (M == ARRAY_ALIGNED) p = ::operator new[](bytes, ALIGN);
+    /* clang-format on */
     return escape(p);
 }
 
 template <maker M> INLINE void unmake(void *block)
 {
     void *p = escape(block);
+    /* clang-format off */
     if constexpr (M == MALLOC || M == MEMALIGN) std::free(p);
     if constexpr (M == NEW) ::operator delete(p);
     if constexpr (M == ARRAY) ::operator delete[](p);
     if constexpr (M == NEW_ALIGNED) ::operator delete(p, ALIGN);
     if constexpr (M == ARRAY_ALIGNED) ::operator delete[](p, ALIGN);
+    /* clang-format on */
     barrier();
 }
 
@@ -238,6 +276,7 @@ template <entry E> INLINE void end(void *block, std::size_t bytes)
 {
     void *p = escape(block);
     void *moved = nullptr;
+    /* clang-format off */
     if constexpr (E == FREE) std::free(p);
     if constexpr (E == CFREE) cfree(p);
     if constexpr (E == FREE_SIZED) free_sized(p, bytes);
@@ -257,6 +296,7 @@ template <entry E> INLINE void end(void *block, std::size_t bytes)
     if constexpr (E == DELETE_ALIGNED_NOTHROW) ::operator delete(p, ALIGN, std::nothrow);
     if constexpr (E == DELETE_ARRAY_ALIGNED_NOTHROW) ::operator delete[](p, ALIGN, std::nothrow);
     if constexpr (E == USABLE) sink = static_cast<char>(malloc_usable_size(p));
+    /* clang-format on */
     barrier();
     (void)bytes;
     if constexpr ((facts[E].flags & ALLOCATES) != 0)
@@ -266,6 +306,7 @@ template <entry E> INLINE void end(void *block, std::size_t bytes)
 template <entry E> INLINE void request(void *old, std::size_t bytes)
 {
     void *p = nullptr;
+    /* clang-format off */
     if constexpr (E == REALLOC) p = std::realloc(old, bytes);
     if constexpr (E == REALLOCARRAY) p = reallocarray(old, bytes, 1);
     if constexpr (E == BY_MALLOC) p = std::malloc(bytes);
@@ -283,6 +324,7 @@ template <entry E> INLINE void request(void *old, std::size_t bytes)
     if constexpr (E == BY_ARRAY_ALIGNED) p = ::operator new[](bytes, ALIGN);
     if constexpr (E == BY_NEW_ALIGNED_NOTHROW) p = ::operator new(bytes, ALIGN, std::nothrow);
     if constexpr (E == BY_ARRAY_ALIGNED_NOTHROW) p = ::operator new[](bytes, ALIGN, std::nothrow);
+    /* clang-format on */
     unmake<facts[E].own>(escape(p));
 }
 
@@ -291,8 +333,10 @@ template <entry E> INLINE void resize(void *block, std::size_t bytes)
 {
     void *p = escape(block);
     void *moved = nullptr;
+    /* clang-format off */
     if constexpr (E == REALLOC) moved = std::realloc(p, escape(bytes));
     if constexpr (E == REALLOCARRAY) moved = reallocarray(p, escape(bytes), 1);
+    /* clang-format on */
     barrier();
     std::free(escape(moved));
 }
@@ -301,6 +345,7 @@ template <entry E> INLINE void endas(void *block, std::size_t bytes, std::size_t
 {
     void *p = escape(block);
     auto align = static_cast<std::align_val_t>(escape(number));
+    /* clang-format off */
     if constexpr (E == FREE_ALIGNED_SIZED) free_aligned_sized(p, escape(number), bytes);
     if constexpr (E == DELETE_ALIGNED) ::operator delete(p, align);
     if constexpr (E == DELETE_ARRAY_ALIGNED) ::operator delete[](p, align);
@@ -308,6 +353,7 @@ template <entry E> INLINE void endas(void *block, std::size_t bytes, std::size_t
     if constexpr (E == DELETE_ARRAY_ALIGNED_SIZED) ::operator delete[](p, bytes, align);
     if constexpr (E == DELETE_ALIGNED_NOTHROW) ::operator delete(p, align, std::nothrow);
     if constexpr (E == DELETE_ARRAY_ALIGNED_NOTHROW) ::operator delete[](p, align, std::nothrow);
+    /* clang-format on */
     barrier();
     (void)bytes;
     (void)align;
@@ -317,11 +363,13 @@ template <entry E> INLINE void askas(std::size_t bytes, std::size_t number)
 {
     void *p = nullptr;
     auto align = static_cast<std::align_val_t>(escape(number));
+    /* clang-format off */
     if constexpr (E == BY_MEMALIGN) p = memalign(escape(number), bytes);
     if constexpr (E == BY_ALIGNED_ALLOC) p = aligned_alloc(escape(number), bytes);
     if constexpr (E == BY_POSIX_MEMALIGN) sink = static_cast<char>(posix_memalign(&p, escape(number), bytes));
     if constexpr (E == BY_NEW_ALIGNED) p = ::operator new(bytes, align);
     if constexpr (E == BY_ARRAY_ALIGNED) p = ::operator new[](bytes, align);
+    /* clang-format on */
     (void)align;
     unmake<facts[E].own>(escape(p));
 }
@@ -370,7 +418,7 @@ template <entry E, place P> INLINE void duf()
 /* In the place FREED the first free was realloc's. */
 template <entry E> INLINE void duf_moved()
 {
-    void *p = make<MALLOC>(bytes_of(FREED)); /* @moved.alloc */
+    void *p = make<MALLOC>(bytes_of(FREED));          /* @moved.alloc */
     void *moved = escape(std::realloc(p, ELSEWHERE)); /* @moved.free */
     if (guilty)
         end<E>(p, bytes_of(FREED)); /* @moved.call */
@@ -418,7 +466,7 @@ template <entry E, place P> INLINE void before()
 {
     void *other, *p;
     auto one = [] { return make<maker_of(E, P)>(bytes_of(P)); }; /* @before.alloc */
-    make_two(one, bytes_of(P), &other, &p); /* @before.both */
+    make_two(one, bytes_of(P), &other, &p);                      /* @before.both */
     if (P == FREED) {
         unmake<maker_of(E, P)>(other);
         end<E>(p, bytes_of(P)); /* @before.free */
@@ -466,7 +514,7 @@ template <entry E, place P> INLINE void oom()
 template <entry E, place P> INLINE void zero()
 {
     void *p = make<maker_of(E, P)>(bytes_of(P)); /* @zero.alloc */
-    resize<E>(p, guilty ? 0 : ELSEWHERE); /* @zero.call */
+    resize<E>(p, guilty ? 0 : ELSEWHERE);        /* @zero.call */
 }
 
 template <entry E, place P> INLINE void align()
@@ -525,6 +573,7 @@ template <unsigned N> NOINLINE void commit()
 {
     constexpr entry E = entry_of(N);
     constexpr place P = place_of(N);
+    /* clang-format off */
     if constexpr (error_of(N) == BAF) baf<E, P>(); /* @commit.baf */
     else if constexpr (error_of(N) == DUF && P == FREED) duf_moved<E>(); /* @commit.moved */
     else if constexpr (error_of(N) == DUF) duf<E, P>(); /* @commit.duf */
@@ -538,17 +587,21 @@ template <unsigned N> NOINLINE void commit()
     else if constexpr (error_of(N) == ZERO) zero<E, P>(); /* @commit.zero */
     else if constexpr (error_of(N) == ALIGN_GIVEN) align<E, P>(); /* @commit.align */
     else if constexpr (error_of(N) == POWER) power<E, P>(); /* @commit.power */
+    /* clang-format on */
     barrier();
 }
 
 const char *region_of(place p)
 {
-    return p == SMALL || p == ALIGNED || p == ARRAYS ? "module" : p == PAGE || p == LARGE ? "mapped"
-           : p == FREED ? "unmapped" : "stack";
+    return p == SMALL || p == ALIGNED || p == ARRAYS ? "module"
+           : p == PAGE || p == LARGE                 ? "mapped"
+           : p == FREED                              ? "unmapped"
+                                                     : "stack";
 }
 
 /* Damage that is detected only at the end, or when the block is freed. */
-expectation wua(expectation t, error k, place p, const char *call, const char *alloc, const char *free)
+expectation wua(expectation t, error k, place p, const char *call, const char *alloc,
+                const char *free)
 {
     bool late = p == FREED || k == INSIDE;
     t.kind = "wua";
@@ -565,10 +618,12 @@ expectation wua(expectation t, error k, place p, const char *call, const char *a
 }
 
 expectation about(const char *kind, entry e, place p, maker m, bool freed, const char *call,
-                     const char *alloc, const char *free)
+                  const char *alloc, const char *free)
 {
+    /* clang-format off */
     return {nullptr, kind, facts[e].recorded, bytes_of(p), 0, 0, "none", freed ? "freed" : "live",
             families[m], "none", "", call, alloc, free};
+    /* clang-format on */
 }
 
 expectation expected(entry e, error k, place p)
@@ -577,13 +632,17 @@ expectation expected(entry e, error k, place p)
     expectation t = about("", e, p, m, false, "", "", "");
     switch (k) {
     case BAF:
+        /* clang-format off */
         return {nullptr, "baf", facts[e].recorded, 0, 0, 0, "none", "never", "malloc", region_of(p), "",
                 "baf.call", "", ""};
+        /* clang-format on */
     case DUF:
-        return p == FREED ? about("duf", e, p, MALLOC, true, "moved.call", "moved.alloc", "moved.free")
-                          : about("duf", e, p, m, true, "duf.call", "duf.alloc", "duf.free");
+        return p == FREED
+                   ? about("duf", e, p, MALLOC, true, "moved.call", "moved.alloc", "moved.free")
+                   : about("duf", e, p, m, true, "duf.call", "duf.alloc", "duf.free");
     case MAF:
-        t = about("maf", e, p, m, p == FREED, "maf.call", "maf.alloc", p == FREED ? "maf.free" : "");
+        t = about("maf", e, p, m, p == FREED, "maf.call", "maf.alloc",
+                  p == FREED ? "maf.free" : "");
         t.offset = 16;
         return t;
     case MIS:
@@ -601,7 +660,9 @@ expectation expected(entry e, error k, place p)
         t.bytes = facts[e].flags & SIZED ? bytes_of(p) : 0;
         return t;
     case POWER:
+        /* clang-format off */
         return {nullptr, "bal", facts[e].recorded, 0, 0, 0, "none", "never", "malloc", "none", "", "power.call", "", ""};
+        /* clang-format on */
     case PAST_END:
         return wua(t, k, p, "past.call", "past.alloc", "past.free");
     case BEFORE:
@@ -609,9 +670,11 @@ expectation expected(entry e, error k, place p)
     case INSIDE:
         return wua(t, k, p, "", "inside.alloc", "inside.free");
     default: /* pvalloc rounds up to whole pages */
+        /* clang-format off */
         return {nullptr, "oom", facts[e].recorded, 0, 0,
                 e == BY_PVALLOC ? (too_much(p) + 4095) / 4096 * 4096 : too_much(p), "none", "never", "malloc", "none", "",
                 "oom.call", "", ""};
+        /* clang-format on */
     }
 }
 
@@ -627,8 +690,8 @@ const char *name_of(unsigned n)
 {
     static char names[ENTRY_COUNT * ERROR_COUNT * PLACE_COUNT][64];
     char *to = names[n];
-    for (const char *part : {facts[entry_of(n)].name, ", ", error_names[error_of(n)], ", ",
-                             place_names[place_of(n)]})
+    for (const char *part :
+         {facts[entry_of(n)].name, ", ", error_names[error_of(n)], ", ", place_names[place_of(n)]})
         while (*part)
             *to++ = *part++;
     return names[n];

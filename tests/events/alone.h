@@ -18,9 +18,11 @@
 #ifndef MUST_ALSO
 #define MUST_ALSO "" /* more text for the message of a failed condition */
 #endif
-#define must(condition) ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition, MUST_ALSO))
+#define must(condition) \
+    ((condition) ? (void)0 : must_failed(__FILE__, __LINE__, #condition, MUST_ALSO))
 
-static inline _Noreturn void must_failed(const char *file, int line, const char *condition, const char *also)
+static inline _Noreturn void must_failed(const char *file, int line, const char *condition,
+                                         const char *also)
 {
     fprintf(stderr, "%s:%d: not so: %s (errno %d) %s\n", file, line, condition, errno, also);
     _exit(1);

@@ -21,28 +21,33 @@ static int is_bypassed(const char *name)
 }
 
 /* `raw` in place of the next definition's result. */
-#define FUNCTION(type, name, parameters, arguments, raw)                     \
-    type name parameters;                                                    \
-    type name parameters                                                     \
-    {                                                                        \
-        type(*next) parameters;                                              \
-        void *f = dlsym(RTLD_NEXT, #name);                                   \
-        memcpy(&next, &f, sizeof f);                                         \
-        return is_bypassed(#name) ? (type)(raw) : next arguments;            \
+#define FUNCTION(type, name, parameters, arguments, raw)          \
+    type name parameters;                                         \
+    type name parameters                                          \
+    {                                                             \
+        type(*next) parameters;                                   \
+        void *f = dlsym(RTLD_NEXT, #name);                        \
+        memcpy(&next, &f, sizeof f);                              \
+        return is_bypassed(#name) ? (type)(raw) : next arguments; \
     }
 
 FUNCTION(void *, __mmap, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
          (at, n, prot, flags, fd, offset), syscall(SYS_mmap, at, n, prot, flags, fd, offset))
 FUNCTION(int, __munmap, (void *at, size_t n), (at, n), syscall(SYS_munmap, at, n))
-FUNCTION(int, __mprotect, (void *at, size_t n, int prot), (at, n, prot), syscall(SYS_mprotect, at, n, prot))
-FUNCTION(int, __madvise, (void *at, size_t n, int advice), (at, n, advice), syscall(SYS_madvise, at, n, advice))
+FUNCTION(int, __mprotect, (void *at, size_t n, int prot), (at, n, prot),
+         syscall(SYS_mprotect, at, n, prot))
+FUNCTION(int, __madvise, (void *at, size_t n, int advice), (at, n, advice),
+         syscall(SYS_madvise, at, n, advice))
 FUNCTION(int, posix_madvise, (void *at, size_t n, int advice), (at, n, advice),
          syscall(SYS_madvise, at, n, advice) ? errno : 0)
-FUNCTION(ssize_t, process_madvise, (int process, const struct iovec *range, size_t n, int advice, unsigned flags),
-         (process, range, n, advice, flags), syscall(SYS_process_madvise, process, range, n, advice, flags))
+FUNCTION(ssize_t, process_madvise,
+         (int process, const struct iovec *range, size_t n, int advice, unsigned flags),
+         (process, range, n, advice, flags),
+         syscall(SYS_process_madvise, process, range, n, advice, flags))
 FUNCTION(int, pkey_mprotect, (void *at, size_t n, int prot, int key), (at, n, prot, key),
          syscall(SYS_pkey_mprotect, at, n, prot, key))
-FUNCTION(int, mlock2, (const void *at, size_t n, unsigned flags), (at, n, flags), syscall(SYS_mlock2, at, n, flags))
+FUNCTION(int, mlock2, (const void *at, size_t n, unsigned flags), (at, n, flags),
+         syscall(SYS_mlock2, at, n, flags))
 FUNCTION(int, mlockall, (int flags), (flags), syscall(SYS_mlockall, flags))
 FUNCTION(int, munlockall, (void), (), syscall(SYS_munlockall))
 
@@ -50,6 +55,7 @@ void *shmat(int id, const void *at, int flags)
 {
     void *(*next)(int, const void *, int), *f = dlsym(RTLD_NEXT, "shmat");
     memcpy(&next, &f, sizeof f);
-    return is_bypassed("shmat with SHM_REMAP") && flags & SHM_REMAP ? (void *)syscall(SYS_shmat, id, at, flags)
-                                                                    : next(id, at, flags);
+    return is_bypassed("shmat with SHM_REMAP") && flags & SHM_REMAP
+               ? (void *)syscall(SYS_shmat, id, at, flags)
+               : next(id, at, flags);
 }

@@ -60,7 +60,7 @@ bool is_range(unsigned type, unsigned n, const void *start, size_t bytes);
  * hint.
  */
 void *own_place(size_t n);
-void *pages(size_t n); /* fresh anonymous pages, mapped there */
+void *pages(size_t n);                        /* fresh anonymous pages, mapped there */
 bool is_mapped(const void *at, size_t bytes); /* any page of it */
 
 #endif

@@ -45,7 +45,8 @@
 
 #define THREADS_MAX 8u
 #define ARENA_PAGES 96ull
-#define ARENA_AT 0x200000000000ull /* far below the kernel's own choices, so that holes stay holes */
+#define ARENA_AT \
+    0x200000000000ull /* far below the kernel's own choices, so that holes stay holes */
 #define ARENA_STRIDE (1ull << 30)
 #define PLACED_MAX 24u
 #define FILES 3u
@@ -149,7 +150,7 @@ static int rights(struct actor *a)
 
 static int map_flags(struct actor *a)
 {
-    static const int more[] = {MAP_NORESERVE, MAP_POPULATE, MAP_STACK, MAP_LOCKED, MAP_32BIT,
+    static const int more[] = {MAP_NORESERVE, MAP_POPULATE, MAP_STACK,     MAP_LOCKED,    MAP_32BIT,
                                MAP_DENYWRITE, MAP_NONBLOCK, MAP_GROWSDOWN, MAP_EXECUTABLE};
     int flags = one_in(a, 2) ? MAP_PRIVATE : one_in(a, 4) ? MAP_SHARED_VALIDATE : MAP_SHARED;
     if (one_in(a, 4))
@@ -184,7 +185,8 @@ static bool call_mmap(struct actor *a)
         offset += 1;
     if (hint == NULL && flags & MAP_GROWSDOWN)
         flags &= ~MAP_GROWSDOWN;
-    snprintf(a->last, sizeof a->last, "mmap %p %lx %x fd %d %lx", hint, w.bytes, flags, fd, (long)offset);
+    snprintf(a->last, sizeof a->last, "mmap %p %lx %x fd %d %lx", hint, w.bytes, flags, fd,
+             (long)offset);
     void *at = one_in(a, 2) ? mmap(hint, w.bytes, rights(a), flags, fd, offset)
                             : mmap64(hint, w.bytes, rights(a), flags, fd, offset);
     remember(a, at, w.bytes);
@@ -232,10 +234,12 @@ static bool call_mremap(struct actor *a)
     /* No map can represent an attachment that is longer than its segment: shmdt checks its parts. */
     if (find(from.at, &r) && r.device == DEVICE_SHM && new > r.end - from.at)
         new = r.end - from.at;
-    snprintf(a->last, sizeof a->last, "mremap %lx %lx %lx flags %x to %p", from.at, old, new, flags, target);
+    snprintf(a->last, sizeof a->last, "mremap %lx %lx %lx flags %x to %p", from.at, old, new, flags,
+             target);
     void *at = mremap((void *)from.at, old, new, flags, target);
     if (at == MAP_FAILED)
-        snprintf(a->last + strlen(a->last), sizeof a->last - strlen(a->last), ": %s", strerror(errno));
+        snprintf(a->last + strlen(a->last), sizeof a->last - strlen(a->last), ": %s",
+                 strerror(errno));
     if (at == MAP_FAILED || flags & MREMAP_DONTUNMAP || !old)
         remember(a, (void *)whole.at, whole.bytes); /* the mapping still exists */
     remember(a, at, new);
@@ -263,11 +267,13 @@ static bool call_mprotect(struct actor *a)
 
 static bool call_madvise(struct actor *a)
 {
-    static const int all[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED,
-                              MADV_FREE, MADV_REMOVE, MADV_DONTFORK, MADV_DOFORK, MADV_MERGEABLE,
-                              MADV_UNMERGEABLE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP,
-                              MADV_DODUMP, MADV_WIPEONFORK, MADV_KEEPONFORK, MADV_COLD, MADV_PAGEOUT,
-                              MADV_POPULATE_READ, 999};
+    static const int all[] = {MADV_NORMAL,     MADV_RANDOM,        MADV_SEQUENTIAL,
+                              MADV_WILLNEED,   MADV_DONTNEED,      MADV_FREE,
+                              MADV_REMOVE,     MADV_DONTFORK,      MADV_DOFORK,
+                              MADV_MERGEABLE,  MADV_UNMERGEABLE,   MADV_HUGEPAGE,
+                              MADV_NOHUGEPAGE, MADV_DONTDUMP,      MADV_DODUMP,
+                              MADV_WIPEONFORK, MADV_KEEPONFORK,    MADV_COLD,
+                              MADV_PAGEOUT,    MADV_POPULATE_READ, 999};
     struct where w = something(a);
     int advice = all[draw(a, sizeof all / sizeof all[0])];
     snprintf(a->last, sizeof a->last, "madvise %lx %lx %d", w.at, w.bytes, advice);
@@ -339,10 +345,14 @@ static bool call_lock(struct actor *a)
     struct where w = something(a);
     snprintf(a->last, sizeof a->last, "locks %lx %lx", w.at, w.bytes);
     switch (draw(a, 4)) {
-    case 0: return mlock((void *)w.at, w.bytes) == 0;
-    case 1: return mlock2((void *)w.at, w.bytes, MLOCK_ONFAULT) == 0;
-    case 2: return msync((void *)w.at, w.bytes, MS_ASYNC) == 0;
-    default: return munlock((void *)w.at, w.bytes) == 0;
+    case 0:
+        return mlock((void *)w.at, w.bytes) == 0;
+    case 1:
+        return mlock2((void *)w.at, w.bytes, MLOCK_ONFAULT) == 0;
+    case 2:
+        return msync((void *)w.at, w.bytes, MS_ASYNC) == 0;
+    default:
+        return munlock((void *)w.at, w.bytes) == 0;
     }
 }
 
@@ -351,9 +361,9 @@ static bool call_lock(struct actor *a)
 static void act(struct actor *a)
 {
     static bool (*const calls[])(struct actor *) = {
-        call_mmap, call_mmap, call_mmap, call_mmap, call_munmap, call_munmap, call_mremap, call_mremap,
-        call_mprotect, call_mprotect, call_madvise, call_shmat, call_shmdt, call_break, call_file_pages,
-        call_lock};
+        call_mmap,   call_mmap,   call_mmap,       call_mmap,     call_munmap,  call_munmap,
+        call_mremap, call_mremap, call_mprotect,   call_mprotect, call_madvise, call_shmat,
+        call_shmdt,  call_break,  call_file_pages, call_lock};
     a->failed += !calls[draw(a, sizeof calls / sizeof calls[0])](a);
     a->done++;
 }
@@ -423,7 +433,9 @@ static void leave_arenas(void)
 
 static void take_way(const char *name)
 {
-    how = strcmp(name, "unheard") == 0 ? UNHEARD : strcmp(name, "reconciled") == 0 ? RECONCILED : FED;
+    how = strcmp(name, "unheard") == 0      ? UNHEARD
+          : strcmp(name, "reconciled") == 0 ? RECONCILED
+                                            : FED;
     calls_bypassing = how == RECONCILED || strcmp(name, "behind") == 0;
 }
 
@@ -460,9 +472,11 @@ int main(int argc, char **argv)
         failed += actor[i].failed;
     }
     tear_down();
-    printf("%u differences, %lu operations, %lu failed, %u ranges\n", differences, done, failed, feed_ranges());
+    printf("%u differences, %lu operations, %lu failed, %u ranges\n", differences, done, failed,
+           feed_ranges());
     if (differences)
-        fprintf(stderr, "to have it again: differential %lu %lu %u %lu %s\n", seed, done, threads, every, way);
+        fprintf(stderr, "to have it again: differential %lu %lu %u %lu %s\n", seed, done, threads,
+                every, way);
     for (unsigned i = 0; differences && i < threads; i++)
         fprintf(stderr, "  last: %s\n", actor[i].last);
     if (how != FED && !differences)

@@ -90,7 +90,8 @@ static void slept_on(void)
     clock_gettime(CLOCK_MONOTONIC, &before);
     assert(nanosleep(&wish, NULL) == 0);
     clock_gettime(CLOCK_MONOTONIC, &after);
-    assert((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >= 149);
+    assert((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >=
+           149);
     assert(waitpid(pid, NULL, 0) == pid);
 }
 
@@ -127,7 +128,8 @@ static void masked(void)
     assert(sigprocmask(SIG_SETMASK, &all, NULL) == 0);
     raise(SIGUSR1);
     assert(getppid() > 0 && !came);
-    assert(sigprocmask(SIG_BLOCK, NULL, &now) == 0 && sigismember(&now, SIGUSR1) && sigismember(&now, SIGCHLD));
+    assert(sigprocmask(SIG_BLOCK, NULL, &now) == 0 && sigismember(&now, SIGUSR1) &&
+           sigismember(&now, SIGCHLD));
     sigdelset(&all, SIGUSR1);
     assert(sigsuspend(&all) == -1 && errno == EINTR && came == SIGUSR1);
     assert(sigprocmask(SIG_BLOCK, NULL, &now) == 0 && sigismember(&now, SIGUSR1));
@@ -176,7 +178,8 @@ static void on_alternate_stack(void)
     handle(SIGUSR1, on_other_stack, SA_ONSTACK);
     raise(SIGUSR1);
     assert(came == SIGUSR1);
-    assert(sigaltstack(NULL, &now) == 0 && now.ss_sp == stack_of_signals && !(now.ss_flags & SS_ONSTACK));
+    assert(sigaltstack(NULL, &now) == 0 && now.ss_sp == stack_of_signals &&
+           !(now.ss_flags & SS_ONSTACK));
 }
 
 static void overflowed(int signal)
@@ -229,7 +232,8 @@ static void own_signal(void)
 {
     struct sigaction old;
     handle(SIGSYS, note, SA_RESTART);
-    assert(sigaction(SIGSYS, NULL, &old) == 0 && old.sa_handler == note && old.sa_flags & SA_RESTART);
+    assert(sigaction(SIGSYS, NULL, &old) == 0 && old.sa_handler == note &&
+           old.sa_flags & SA_RESTART);
     raise(SIGSYS);
     assert(came == SIGSYS);
     kill(getpid(), SIGSYS);
@@ -258,7 +262,8 @@ static void tiny_stack(void)
 {
     stack_t stack = {.ss_sp = stack_of_signals, .ss_size = sizeof stack_of_signals};
     char *at = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert(at != MAP_FAILED && mprotect(at, 4096, PROT_NONE) == 0 && sigaltstack(&stack, NULL) == 0);
+    assert(at != MAP_FAILED && mprotect(at, 4096, PROT_NONE) == 0 &&
+           sigaltstack(&stack, NULL) == 0);
     handle(SIGSYS, note, SA_ONSTACK);
     for (int i = 0; i < 10; i++)
         assert(call_from(at + 4096 + 512, SYS_getppid, 0, 0) == getppid());
@@ -273,9 +278,10 @@ static void discarded_below(void)
     assert(at != MAP_FAILED);
     for (int distance = 8; distance <= 256; distance += 8) {
         memset(at, 1, 1 << 18);
-        assert(call_from(at + (1 << 17) + distance, SYS_munmap, (long)at + (1 << 16), 1 << 16) == 0);
-        assert(mmap(at + (1 << 16), 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-               at + (1 << 16));
+        assert(call_from(at + (1 << 17) + distance, SYS_munmap, (long)at + (1 << 16), 1 << 16) ==
+               0);
+        assert(mmap(at + (1 << 16), 1 << 16, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at + (1 << 16));
     }
 }
 
@@ -288,7 +294,8 @@ static void jumped_out(void)
     assert(sigaction(SIGSYS, &action, NULL) == 0);
     if (sigsetjmp(back, 0) == 0)
         raise(SIGSYS);
-    assert(came == SIGSYS && syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8) == 0 && now == before);
+    assert(came == SIGSYS && syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8) == 0 &&
+           now == before);
 }
 
 static void bad_action(void)
@@ -344,25 +351,23 @@ static void cancelled(void)
     assert(cleaned > 0);
 }
 
-static const struct row rows[] = {
-    {"restarted", restarted},
-    {"interrupted", interrupted},
-    {"slept_on", slept_on},
-    {"jumped", jumped},
-    {"masked", masked},
-    {"masked_while", masked_while},
-    {"on_alternate_stack", on_alternate_stack},
-    {"overflow", overflow},
-    {"mask_given_back", mask_given_back},
-    {"own_signal", own_signal},
-    {"tiny_stack", tiny_stack},
-    {"discarded_below", discarded_below},
-    {"jumped_out", jumped_out},
-    {"bad_action", bad_action},
-    {"own_default", own_default},
-    {"cancelled", cancelled},
-    DISPATCH_PROCESSES
-};
+static const struct row rows[] = {{"restarted", restarted},
+                                  {"interrupted", interrupted},
+                                  {"slept_on", slept_on},
+                                  {"jumped", jumped},
+                                  {"masked", masked},
+                                  {"masked_while", masked_while},
+                                  {"on_alternate_stack", on_alternate_stack},
+                                  {"overflow", overflow},
+                                  {"mask_given_back", mask_given_back},
+                                  {"own_signal", own_signal},
+                                  {"tiny_stack", tiny_stack},
+                                  {"discarded_below", discarded_below},
+                                  {"jumped_out", jumped_out},
+                                  {"bad_action", bad_action},
+                                  {"own_default", own_default},
+                                  {"cancelled", cancelled},
+                                  DISPATCH_PROCESSES};
 
 /* A child that does nothing with memory is none to the runtime. */
 static void allocate(void)

@@ -4,11 +4,12 @@
 #ifndef DISPATCH_H
 #define DISPATCH_H
 
-#define DISPATCH_PROCESSES                                        \
-    {"forked", forked}, {"vforked", vforked}, {"spawned", spawned}, {"cloned", cloned},               \
-    {"replaced", replaced}, {"small_stacks", small_stacks}, {"without_stack", without_stack},         \
-    {"refused", refused}, {"registers", registers}, {"vectors", vectors}, {"of_another_system", of_another_system},          \
-    {"sandboxed", sandboxed}, {"trapped", trapped}, {"storm", storm},
+#define DISPATCH_PROCESSES                                                                        \
+    {"forked", forked}, {"vforked", vforked}, {"spawned", spawned}, {"cloned", cloned},           \
+        {"replaced", replaced}, {"small_stacks", small_stacks}, {"without_stack", without_stack}, \
+        {"refused", refused}, {"registers", registers}, {"vectors", vectors},                     \
+        {"of_another_system", of_another_system}, {"sandboxed", sandboxed}, {"trapped", trapped}, \
+        {"storm", storm},
 
 void forked(void);
 void vforked(void);

@@ -100,7 +100,8 @@ void spawned(void)
     assert(system("exit 3") == 3 << 8);
     FILE *words_of = popen("echo said", "r");
     char line[8] = "";
-    assert(words_of && fgets(line, sizeof line, words_of) && strcmp(line, "said\n") == 0 && pclose(words_of) == 0);
+    assert(words_of && fgets(line, sizeof line, words_of) && strcmp(line, "said\n") == 0 &&
+           pclose(words_of) == 0);
 }
 
 /* ---- threads and others in this memory --------------------------------------------------------------------- */
@@ -161,7 +162,8 @@ void small_stacks(void)
     pthread_attr_init(&attr);
     assert(pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN) == 0);
     for (int i = 0; i < 8; i++)
-        assert(pthread_create(&thread, &attr, in_thread, &one) == 0 && pthread_join(thread, NULL) == 0);
+        assert(pthread_create(&thread, &attr, in_thread, &one) == 0 &&
+               pthread_join(thread, NULL) == 0);
     assert(done == 8);
 }
 
@@ -170,7 +172,8 @@ static int end_without(void *stack)
 {
     __asm__ volatile("movq %0, %%rdi\n movl $65536, %%esi\n movl $11, %%eax\n syscall\n"
                      "movl $24, %%eax\n syscall\n" /* sched_yield */
-                     "xorl %%edi, %%edi\n movl $60, %%eax\n syscall\n" ::"r"(stack) : "memory");
+                     "xorl %%edi, %%edi\n movl $60, %%eax\n syscall\n" ::"r"(stack)
+                     : "memory");
     return 0;
 }
 
@@ -196,7 +199,8 @@ void refused(void)
     assert(syscall(SYS_mprotect, at + 1, 4096, 0) == -1 && errno == EINVAL);
     assert(syscall(SYS_shmdt, at) == -1 && errno == EINVAL);
     assert(syscall(SYS_shmat, -1, NULL, 0) == -1 && errno == EINVAL);
-    assert((void *)syscall(SYS_brk, 1) == brk && (void *)syscall(SYS_brk, (char *)brk + 4096) == (char *)brk + 4096);
+    assert((void *)syscall(SYS_brk, 1) == brk &&
+           (void *)syscall(SYS_brk, (char *)brk + 4096) == (char *)brk + 4096);
     assert((void *)syscall(SYS_brk, brk) == brk);
     assert(syscall(9999) == -1 && errno == ENOSYS);
     errno = 77;
@@ -211,13 +215,15 @@ static long call_exactly(long number, long one, long two, long three, long four)
     register long r10 __asm__("r10") = four;
     register long r8 __asm__("r8") = 888;
     register long r9 __asm__("r9") = 999;
-    __asm__ volatile("subq $256, %%rsp\n movq $1234, -8(%%rsp)\n movq $5678, -16(%%rsp)\n movq $9012, -128(%%rsp)\n"
-                     "syscall\n"
-                     "movq -8(%%rsp), %7\n addq -16(%%rsp), %7\n movq -128(%%rsp), %8\n addq $256, %%rsp\n"
-                     : "+a"(number), "+D"(di), "+S"(si), "+d"(dx), "+r"(r10), "+r"(r8), "+r"(r9), "=&r"(near),
-                       "=&r"(far), "+x"(x)
-                     :
-                     : "rcx", "r11", "memory", "cc");
+    __asm__ volatile(
+        "subq $256, %%rsp\n movq $1234, -8(%%rsp)\n movq $5678, -16(%%rsp)\n movq $9012, "
+        "-128(%%rsp)\n"
+        "syscall\n"
+        "movq -8(%%rsp), %7\n addq -16(%%rsp), %7\n movq -128(%%rsp), %8\n addq $256, %%rsp\n"
+        : "+a"(number), "+D"(di), "+S"(si), "+d"(dx), "+r"(r10), "+r"(r8), "+r"(r9), "=&r"(near),
+          "=&r"(far), "+x"(x)
+        :
+        : "rcx", "r11", "memory", "cc");
     assert(di == one && si == two && dx == three && r10 == four && r8 == 888 && r9 == 999);
     assert(near == 1234 + 5678 && far == 9012 && x == 1.25);
     return number;
@@ -245,14 +251,15 @@ void registers(void)
 static unsigned long upper_half(long number, long one, long two, long distance)
 {
     unsigned long upper;
-    __asm__ volatile("subq %4, %%rsp\n subq $512, %%rsp\n"
-                     "vpcmpeqd %%xmm15, %%xmm15, %%xmm15\n vinsertf128 $1, %%xmm15, %%ymm15, %%ymm15\n"
-                     "syscall\n"
-                     "vextractf128 $1, %%ymm15, %%xmm15\n vmovq %%xmm15, %1\n"
-                     "addq $512, %%rsp\n addq %4, %%rsp\n vzeroupper\n"
-                     : "+a"(number), "=&r"(upper)
-                     : "D"(one), "S"(two), "r"(distance), "d"(0l)
-                     : "rcx", "r11", "r10", "r8", "r9", "memory", "cc", "xmm15");
+    __asm__ volatile(
+        "subq %4, %%rsp\n subq $512, %%rsp\n"
+        "vpcmpeqd %%xmm15, %%xmm15, %%xmm15\n vinsertf128 $1, %%xmm15, %%ymm15, %%ymm15\n"
+        "syscall\n"
+        "vextractf128 $1, %%ymm15, %%xmm15\n vmovq %%xmm15, %1\n"
+        "addq $512, %%rsp\n addq %4, %%rsp\n vzeroupper\n"
+        : "+a"(number), "=&r"(upper)
+        : "D"(one), "S"(two), "r"(distance), "d"(0l)
+        : "rcx", "r11", "r10", "r8", "r9", "memory", "cc", "xmm15");
     return upper;
 }
 
@@ -279,12 +286,15 @@ void of_another_system(void)
 /* Only the calls that the runtime is documented to need, and those tested: rt_sigreturn is not among them. */
 void sandboxed(void)
 {
-#define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(nr) \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
     struct sock_filter filter[] = {
+        /* clang-format off */
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(SYS_write), ALLOW(SYS_getppid), ALLOW(SYS_exit_group), ALLOW(SYS_munmap), ALLOW(SYS_mmap),
         ALLOW(SYS_madvise), ALLOW(SYS_mprotect), ALLOW(SYS_sched_yield), ALLOW(SYS_futex), ALLOW(SYS_gettid), ALLOW(SYS_getpid), ALLOW(SYS_clock_gettime),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        /* clang-format on */
     };
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
     pid_t pid = fork();
@@ -309,16 +319,19 @@ static void answer_trap(int signal, siginfo_t *info, void *context)
 void trapped(void)
 {
     struct sock_filter filter[] = {
+        /* clang-format off */
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(SYS_write), ALLOW(SYS_rt_sigreturn), ALLOW(SYS_exit_group), ALLOW(SYS_munmap), ALLOW(SYS_futex),
         ALLOW(SYS_gettid), ALLOW(SYS_getpid), ALLOW(SYS_clock_gettime),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+        /* clang-format on */
     };
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
     struct sigaction action = {.sa_sigaction = answer_trap, .sa_flags = SA_SIGINFO};
     pid_t pid = fork();
     if (pid == 0) {
-        assert(sigaction(SIGSYS, &action, NULL) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+        assert(sigaction(SIGSYS, &action, NULL) == 0 &&
+               prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
         assert(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
         int good = syscall(SYS_getppid) == -1 && errno == ENOTTY && traps == 1;
         syscall(SYS_exit_group, good ? 4 : 5);

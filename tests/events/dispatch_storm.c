@@ -20,7 +20,8 @@
 
 static void pair(void)
 {
-    void *at = (void *)syscall(SYS_mmap, NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *at = (void *)syscall(SYS_mmap, NULL, 65536, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert(at != MAP_FAILED && mprotect(at, 4096, PROT_READ) == 0 && munmap(at, 65536) == 0);
 }
 

@@ -79,7 +79,8 @@ static bool clip(struct map_region *r, uint64_t start, uint64_t end)
 static void take(uint64_t start, uint64_t end)
 {
     const struct map_region *r;
-    for (uint64_t at = start; start < end && (r = maps_find(&maps, at)) && r->start < end; at = r->end) {
+    for (uint64_t at = start; start < end && (r = maps_find(&maps, at)) && r->start < end;
+         at = r->end) {
         must(saved_count < SAVED_MAX, "too many ranges at once");
         saved[saved_count] = *r;
         saved_count += clip(&saved[saved_count], start, end);
@@ -220,8 +221,9 @@ static void attached(const union rtc_event *e)
                             .inode = (uint64_t)e->shmat.shmid,
                             .device = DEVICE_SHM,
                             .shared = true,
-                            .protection = (uint8_t)(PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) |
-                                                    (flags & SHM_EXEC ? PROT_EXEC : 0))});
+                            .protection =
+                                (uint8_t)(PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) |
+                                          (flags & SHM_EXEC ? PROT_EXEC : 0))});
 }
 
 /* Page by page as far as something is mapped, also when the call then fails. */
@@ -251,7 +253,8 @@ static void file_pages(const union rtc_event *e)
 static void break_comes(void)
 {
     uint64_t now = current_break();
-    put((struct map_region){.start = up(break_before), .end = up(now), .protection = PROT_READ | PROT_WRITE});
+    put((struct map_region){
+        .start = up(break_before), .end = up(now), .protection = PROT_READ | PROT_WRITE});
 }
 
 static void after(unsigned type, union rtc_event *e, void *unused)
@@ -265,22 +268,31 @@ static void after(unsigned type, union rtc_event *e, void *unused)
         return;
     lock();
     switch (type) {
-    case RTC_EVENT_MMAP: put(mapped_by(e)); break;
+    case RTC_EVENT_MMAP:
+        put(mapped_by(e));
+        break;
     case RTC_EVENT_MREMAP:
         if (up(e->mremap.old_size))
             move_saved(e);
         else
             duplicate(e);
         break;
-    case RTC_EVENT_SHMAT: attached(e); break;
+    case RTC_EVENT_SHMAT:
+        attached(e);
+        break;
     case RTC_EVENT_SBRK:
-    case RTC_EVENT_BRK: break_comes(); break;
+    case RTC_EVENT_BRK:
+        break_comes();
+        break;
     case RTC_EVENT_MPROTECT:
         if (!failed || errno == ENOMEM)
             protect(e);
         break;
-    case RTC_EVENT_REMAP_FILE_PAGES: file_pages(e); break;
-    default: break;
+    case RTC_EVENT_REMAP_FILE_PAGES:
+        file_pages(e);
+        break;
+    default:
+        break;
     }
     unlock();
 }
@@ -304,7 +316,8 @@ static void moved(unsigned type, union rtc_event *e, void *unused)
 {
     (void)type, (void)unused;
     uint64_t start = (uintptr_t)e->vm_mapped.address, end = start + e->vm_mapped.size;
-    uint64_t distance = (uintptr_t)failed_move.mremap.new_address - (uintptr_t)failed_move.mremap.address;
+    uint64_t distance =
+        (uintptr_t)failed_move.mremap.new_address - (uintptr_t)failed_move.mremap.address;
     if (!failed_move.mremap.result)
         return;
     cancelled(type, e, NULL);
@@ -343,7 +356,9 @@ static void find_program_calls(void)
 {
     program_call_count = 0;
     must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_FLAG_NO_INSTALL |
-                                   RTC_EVENT_FLAG_EXISTING_ALLOC, 0, note, NULL) == 0, "replay");
+                                   RTC_EVENT_FLAG_EXISTING_ALLOC,
+                               0, note, NULL) == 0,
+         "replay");
     must(rtc_event_unset_handler(RTC_EVENT_VM_MAPPED, note, NULL) == 0, "replay");
 }
 
@@ -353,11 +368,14 @@ static bool parse(const char *line, struct map_region *r)
     unsigned long start, end, offset, inode;
     unsigned major_number, minor_number;
     char rights[8], path[512] = "";
-    int n = sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %511[^\n]", &start, &end, rights, &offset, &major_number,
-                   &minor_number, &inode, path);
+    int n = sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %511[^\n]", &start, &end, rights, &offset,
+                   &major_number, &minor_number, &inode, path);
     if (n < 7 || strcmp(path, "[stack]") == 0 || start >> 47)
         return false;
-    *r = (struct map_region){.start = start, .end = end, .offset = offset, .inode = inode,
+    *r = (struct map_region){.start = start,
+                             .end = end,
+                             .offset = offset,
+                             .inode = inode,
                              .device = makedev(major_number, minor_number),
                              .shared = rights[3] == 's',
                              .protection = (uint8_t)((rights[0] == 'r' ? PROT_READ : 0) |
@@ -413,8 +431,8 @@ static void make(struct maps *m)
 static void print_region(const char *title, const struct map_region *r)
 {
     if (r)
-        fprintf(stderr, "  %s: %lx-%lx %u%c offset %lx device %lx inode %lu\n", title, r->start, r->end,
-                r->protection, r->shared ? 's' : 'p', r->offset, r->device, r->inode);
+        fprintf(stderr, "  %s: %lx-%lx %u%c offset %lx device %lx inode %lu\n", title, r->start,
+                r->end, r->protection, r->shared ? 's' : 'p', r->offset, r->device, r->inode);
 }
 
 /* The kernel's inode of each serial number, and the other way round by looking. */

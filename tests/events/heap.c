@@ -52,7 +52,8 @@ static void forget(unsigned type, union rtc_event *e, void *arg)
     for (unsigned t = 0; t < THREADS_MAX; t++)
         for (unsigned i = 0; i < ENTRIES; i++) {
             uintptr_t page = cache[t][i].page;
-            if (page >= from && page < to && atomic_compare_exchange_strong(&cache[t][i].page, &page, 0))
+            if (page >= from && page < to &&
+                atomic_compare_exchange_strong(&cache[t][i].page, &page, 0))
                 forgotten++;
         }
 }
@@ -127,7 +128,8 @@ static void listen_to_ucm(void)
 {
     int (*set)(int, int, void (*)(unsigned, union rtc_event *, void *), void *);
     assert(dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL)); /* initialises libucm */
-    void *library = dlopen("libucm.so.0", RTLD_NOW), *f = library ? dlsym(library, "ucm_set_event_handler") : NULL;
+    void *library = dlopen("libucm.so.0", RTLD_NOW),
+         *f = library ? dlsym(library, "ucm_set_event_handler") : NULL;
     assert(f);
     memcpy(&set, &f, sizeof f);
     assert(set(VM_UNMAPPED, 0, forget, NULL) == 0);

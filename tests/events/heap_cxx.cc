@@ -36,14 +36,16 @@ static void note(unsigned type, union rtc_event *e, void *)
 static bool is_reported(unsigned type, uintptr_t at)
 {
     for (unsigned i = 0; i < notified_count; i++)
-        if (notified[i].type == type && notified[i].start <= at + big / 2 && at + big / 2 < notified[i].end)
+        if (notified[i].type == type && notified[i].start <= at + big / 2 &&
+            at + big / 2 < notified[i].end)
             return true;
     return false;
 }
 
 static uintptr_t check(const void *at)
 {
-    assert(is_reported(RTC_EVENT_VM_MAPPED, (uintptr_t)at) && !is_reported(RTC_EVENT_VM_UNMAPPED, (uintptr_t)at));
+    assert(is_reported(RTC_EVENT_VM_MAPPED, (uintptr_t)at) &&
+           !is_reported(RTC_EVENT_VM_UNMAPPED, (uintptr_t)at));
     return (uintptr_t)at;
 }
 
@@ -55,7 +57,9 @@ static void objects()
         std::unique_ptr<double[]> array(new double[big / sizeof(double)]);
         std::vector<int> vector(big / sizeof(int), 5);
         std::string text(big, 'x');
-        struct alignas(4096) page { char bytes[4096]; };
+        struct alignas(4096) page {
+            char bytes[4096];
+        };
         auto *aligned = new page[big / sizeof(page)];
         const void *at[] = {one, array.get(), vector.data(), text.data(), aligned};
         for (unsigned i = 0; i < 5; i++)
@@ -77,7 +81,9 @@ static void objects()
 /* The parameters are accepted, and do not change the events. */
 static void parameters()
 {
-    static const int all[][2] = {{M_MMAP_THRESHOLD, 64 << 10}, {M_TRIM_THRESHOLD, 1 << 30}, {M_TOP_PAD, 1 << 20},
+    static const int all[][2] = {{M_MMAP_THRESHOLD, 64 << 10},
+                                 {M_TRIM_THRESHOLD, 1 << 30},
+                                 {M_TOP_PAD, 1 << 20},
                                  {M_MMAP_MAX, 0}};
     for (auto &one : all) {
         void *kept = malloc(big), *block = malloc(big);
@@ -99,7 +105,8 @@ static void parameters()
 
 int main(int argc, char **argv)
 {
-    assert(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, note, nullptr) == 0);
+    assert(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, note, nullptr) ==
+           0);
     if (argc > 1 && strcmp(argv[1], "objects") == 0)
         objects();
     else

@@ -19,6 +19,7 @@ int main(void)
     assert(id >= 0 && rtc_event_set_handler(RTC_EVENT_VM_MAPPED, 0, note, NULL) == 0);
     void *at = shmat(id, NULL, 0);
     assert(shmctl(id, IPC_RMID, NULL) == 0 && at != (void *)-1);
-    printf("%s %zu\n", notified.vm_mapped.address == at ? "there" : "elsewhere", notified.vm_mapped.size);
+    printf("%s %zu\n", notified.vm_mapped.address == at ? "there" : "elsewhere",
+           notified.vm_mapped.size);
     return 0;
 }

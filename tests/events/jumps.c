@@ -214,7 +214,8 @@ static void nest(unsigned type, union rtc_event *e, void *arg)
 static void out_of_inner_callback(void)
 {
     handle(jump, 0);
-    must(rtc_event_set_handler(EVENTS, 0, nest, NULL) == 0 && rtc_event_set_handler(EVENTS, 0, count, NULL) == 0);
+    must(rtc_event_set_handler(EVENTS, 0, nest, NULL) == 0 &&
+         rtc_event_set_handler(EVENTS, 0, count, NULL) == 0);
     notified = 0;
     must(munmap(map(), PAGE) == 0);
     must(notified == 8); /* two calls, and three for each */
@@ -298,9 +299,11 @@ static void *map_and_end(void *value)
 static void end_in_callback(unsigned set, int notified_then)
 {
     pthread_t thread;
-    must(rtc_event_set_handler(set, 0, end_here, NULL) == 0 && rtc_event_set_handler(set, 1, count, NULL) == 0);
+    must(rtc_event_set_handler(set, 0, end_here, NULL) == 0 &&
+         rtc_event_set_handler(set, 1, count, NULL) == 0);
     notified = 0;
-    must(pthread_create(&thread, NULL, map_and_end, &ending) == 0 && pthread_join(thread, NULL) == 0);
+    must(pthread_create(&thread, NULL, map_and_end, &ending) == 0 &&
+         pthread_join(thread, NULL) == 0);
     must(notified >= notified_then);
     must(rtc_event_unset_handler(~0u, end_here, NULL) == 0);
     look_at_visits();
@@ -388,7 +391,8 @@ static void switched(void)
 {
     static ucontext_t context;
     char *at = mmap(NULL, STACK_BYTES + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    must(at != MAP_FAILED && mprotect(at, STACK_BYTES, PROT_READ | PROT_WRITE) == 0 && compared() == 1);
+    must(at != MAP_FAILED && mprotect(at, STACK_BYTES, PROT_READ | PROT_WRITE) == 0 &&
+         compared() == 1);
     must(getcontext(&context) == 0);
     context.uc_stack = (stack_t){.ss_sp = at, .ss_size = STACK_BYTES};
     makecontext(&context, map_and_switch, 0);

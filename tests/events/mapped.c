@@ -143,7 +143,6 @@ static void marks(void)
 
 /* ---- a handler that maps, behind each instruction of a call in turn --------------------------------- */
 
-
 static volatile long steps_left;
 
 static void on_step(int signal, siginfo_t *info, void *context)
@@ -170,7 +169,8 @@ static void interrupted(void)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     bool through = false;
-    must(munmap(pages(2), 2 * PAGE) == 0 && sigaction(SIGTRAP, &action, NULL) == 0 && rtc_event_compare() >= 0);
+    must(munmap(pages(2), 2 * PAGE) == 0 && sigaction(SIGTRAP, &action, NULL) == 0 &&
+         rtc_event_compare() >= 0);
     for (long n = 1; !through; n++) {
         steps_left = n;
         steps_begin();
@@ -213,7 +213,8 @@ static void left(void)
     must(sigaction(SIGTRAP, &action, NULL) == 0);
     volatile bool through = false;
     volatile int rounds = 0;
-    for (volatile long n = 0; !through; n += n < 1800 ? 9 : 211) { /* at first each instruction matters more */
+    for (volatile long n = 0; !through;
+         n += n < 1800 ? 9 : 211) { /* at first each instruction matters more */
         steps_left = n;
         pages(5);
         rounds++;
@@ -227,7 +228,8 @@ static void left(void)
         map_and_unmap(at); /* so that the map is rebuilt now, which is slow in single steps */
     }
     pages(3);
-    for (int i = 0; i < 100; i += 4) /* pages between them stay: calls that were left have mapped them */
+    for (int i = 0; i < 100;
+         i += 4) /* pages between them stay: calls that were left have mapped them */
         must(munmap(at + i * PAGE, PAGE) == 0);
     printf("%d\n", rounds);
 }
@@ -274,7 +276,8 @@ static void first_left(void)
 {
     struct sigaction action = {.sa_handler = jump_at, .sa_flags = SA_NODEFER};
     must(sigaction(SIGTRAP, &action, NULL) == 0);
-    for (int i = 0; i < 80; i++) /* so many that there are several leaves; the kernel keeps them apart */
+    for (int i = 0; i < 80;
+         i++) /* so many that there are several leaves; the kernel keeps them apart */
         map_page(i % 2 ? READ_WRITE : PROT_READ);
     must(rtc_event_compare() >= 0);
     for (long n = 1; !is_first_call_through(n); n += 211)
@@ -286,7 +289,8 @@ static void waits(void)
 {
     pages(3);
     int program = open("/proc/self/exe", O_RDONLY);
-    must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, program, 0) != MAP_FAILED && close(program) == 0);
+    must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, program, 0) != MAP_FAILED &&
+         close(program) == 0);
     must(write(1, "ready\n", 6) == 6);
     char c;
     must(read(0, &c, 1) >= 0);
@@ -297,8 +301,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
+        /* clang-format off */
     } cases[] = {{"stays", stays}, {"goes", goes}, {"inherited", inherited}, {"killed", killed}, {"marks", marks}, {"children", children}, {"two_mark", two_mark}, {"waits", waits},
         {"interrupted", interrupted}, {"left", left}, {"first_left", first_left}};
+    /* clang-format on */
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {
             cases[i].run();

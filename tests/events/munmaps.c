@@ -13,7 +13,8 @@ char *munmaps_refused;
 
 int munmap(void *at, size_t bytes)
 {
-    if (munmaps_refused && (char *)at <= munmaps_refused && munmaps_refused - (char *)at < (long)bytes) {
+    if (munmaps_refused && (char *)at <= munmaps_refused &&
+        munmaps_refused - (char *)at < (long)bytes) {
         errno = ENOMEM;
         return -1;
     }

@@ -26,7 +26,9 @@
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
 
-#define EVERY (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | RTC_EVENT_VM_CANCELLED)
+#define EVERY                                                                          \
+    (RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED | \
+     RTC_EVENT_VM_CANCELLED)
 
 static _Atomic unsigned mapped, unmapped, came, gone, cancelled, advised;
 static _Atomic size_t gone_bytes;
@@ -57,7 +59,8 @@ static void listen(void)
 
 static bool are(unsigned calls, unsigned ranges)
 {
-    bool good = mapped == calls && unmapped == calls && came == ranges && gone == ranges && !cancelled;
+    bool good =
+        mapped == calls && unmapped == calls && came == ranges && gone == ranges && !cancelled;
     mapped = unmapped = came = gone = cancelled = 0;
     return good;
 }
@@ -87,7 +90,8 @@ static void refused(void)
 {
     char *at = mmap(NULL, 8192, READ_WRITE, PLAIN, -1, 0);
     mapped = came = 0;
-    assert(syscall(SYS_mmap, at, 4096, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == -1 && errno == EBADF);
+    assert(syscall(SYS_mmap, at, 4096, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == -1 &&
+           errno == EBADF);
     assert(mapped == 1 && came == 0 && gone == 1 && cancelled == 1);
 }
 
@@ -128,7 +132,8 @@ static void in_threads(void)
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstack(&attr, malloc(1 << 16), 1 << 16);
-    assert(pthread_create(&thread[0], &attr, raw_pairs, NULL) == 0 && pthread_join(thread[0], NULL) == 0);
+    assert(pthread_create(&thread[0], &attr, raw_pairs, NULL) == 0 &&
+           pthread_join(thread[0], NULL) == 0);
     assert(are(100, 100)); /* except for stacks, which libc maps and keeps */
     for (int i = 0; i < 4; i++)
         assert(pthread_create(&thread[i], NULL, raw_pairs, NULL) == 0);
@@ -143,7 +148,9 @@ static void *raw_pairs_for_ever(void *unused)
     while (!unused) {
         register long r10 __asm__("r10") = PLAIN, r8 __asm__("r8") = -1, r9 __asm__("r9") = 0;
         long at = SYS_mmap;
-        __asm__ volatile("syscall" : "+a"(at) : "D"(0l), "S"(4096l), "d"(1l), "r"(r10), "r"(r8), "r"(r9)
+        __asm__ volatile("syscall"
+                         : "+a"(at)
+                         : "D"(0l), "S"(4096l), "d"(1l), "r"(r10), "r"(r8), "r"(r9)
                          : "rcx", "r11", "memory");
         long nr = SYS_munmap;
         __asm__ volatile("syscall" : "+a"(nr) : "D"(at), "S"(4096l) : "rcx", "r11", "memory");
@@ -196,7 +203,8 @@ static void expect_events(unsigned type, unsigned calls, int line)
     for (unsigned bit = 0; bit < 32; bit++) {
         unsigned expected = 1u << bit == type ? calls : 0, found = atomic_exchange(&seen[bit], 0);
         if (found != expected) {
-            fprintf(stderr, "line %d: %u events of type 0x%x instead of %u\n", line, found, 1u << bit, expected);
+            fprintf(stderr, "line %d: %u events of type 0x%x instead of %u\n", line, found,
+                    1u << bit, expected);
             _exit(1);
         }
     }
@@ -279,7 +287,8 @@ static void advised_oneself(void)
     gone = advised = 0;
     gone_bytes = 0;
     long done = advise_oneself(at, 16384);
-    assert(done == 16384 ? gone == 2 && gone_bytes == 16384 && advised == 2 && !cancelled && !at[0] && !at[16383]
+    assert(done == 16384 ? gone == 2 && gone_bytes == 16384 && advised == 2 && !cancelled &&
+                               !at[0] && !at[16383]
                          : done == -1 && gone == 1 && advised == 1 && cancelled == 1 && at[0] == 7);
     assert(syscall(SYS_process_madvise, 9999, 8, 1, MADV_DONTNEED, 0) == -1 && errno == EFAULT);
 }
@@ -297,7 +306,8 @@ __attribute__((noinline)) static void discarded_below(void)
     gone_bytes = 0;
     register long r10 __asm__("r10") = MADV_DONTNEED, r8 __asm__("r8") = 0;
     __asm__ volatile("movq %%rsp, %%rbx\n movq %5, %%rsp\n syscall\n movq %%rbx, %%rsp"
-                     : "+a"(done) : "D"(self), "S"(&below), "d"(1l), "r"(r10), "r"(here + 512), "r"(r8)
+                     : "+a"(done)
+                     : "D"(self), "S"(&below), "d"(1l), "r"(r10), "r"(here + 512), "r"(r8)
                      : "rbx", "rcx", "r11", "memory");
     assert(gone == 1 && gone_bytes == 1 << 16 && (done == 1 << 16 || done == -EINVAL));
 }
@@ -330,7 +340,8 @@ static void rings(void)
 static void no_dispatch_of_its_own(void)
 {
     static char selector;
-    assert(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector) == -1 && errno == EINVAL);
+    assert(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector) == -1 &&
+           errno == EINVAL);
     raw_pair();
     assert(are(1, 1));
 }
@@ -431,7 +442,8 @@ static void *end_at_once(void *unused)
 static void map_for_themselves(void)
 {
     pthread_t thread;
-    assert(pthread_create(&thread, NULL, end_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    assert(pthread_create(&thread, NULL, end_at_once, NULL) == 0 &&
+           pthread_join(thread, NULL) == 0);
     assert(dlopen("libutil.so.1", RTLD_NOW));
 }
 
@@ -465,7 +477,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "keeps") == 0)
         return keep();
-    if (argc > 1 && strcmp(argv[1], "early") == 0) { /* in this process: a fork has no such thread */
+    if (argc > 1 &&
+        strcmp(argv[1], "early") == 0) { /* in this process: a fork has no such thread */
         listen();
         in_early_thread();
         return early_thread_raw_pair ? 0 : 3;

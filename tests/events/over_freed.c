@@ -73,7 +73,8 @@ static void map_over(struct pages p)
 
 static void is_refused(struct pages p)
 {
-    must(mmap(p.at, p.bytes, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
+    must(mmap(p.at, p.bytes, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED &&
+         errno == ENOMEM);
 }
 
 static void still_has(struct pages p, char byte)
@@ -135,7 +136,8 @@ static void large_filled(void)
 static void two_and_between(void)
 {
     char *first = block_of(2 * MIB), *second = block_of(MIB);
-    must(second - first > (ptrdiff_t)(2 * MIB) && second - first < (ptrdiff_t)(2 * MIB + 128 * 1024));
+    must(second - first > (ptrdiff_t)(2 * MIB) &&
+         second - first < (ptrdiff_t)(2 * MIB + 128 * 1024));
     must(realloc(first, MIB) == first);
     struct pages p = inside(first, (size_t)(second - first) + MIB);
     free(second);
@@ -173,7 +175,8 @@ static void slab(void)
 
 static void twice(void)
 {
-    struct pages whole = freed(4 * MIB), p = part(whole, 100, 4), q = part(whole, 104, 4), both = part(whole, 90, 40);
+    struct pages whole = freed(4 * MIB), p = part(whole, 100, 4), q = part(whole, 104, 4),
+                 both = part(whole, 90, 40);
     map_over(p);
     map_over(q);
     still_has(p, 7);
@@ -203,14 +206,16 @@ static void none(void)
     struct pages p = freed(MIB);
     must(mmap(p.at, p.bytes, PROT_NONE, PLAIN | MAP_FIXED, -1, 0) == p.at);
     allocate_beside(p);
-    must(mprotect(p.at, p.bytes, PROT_READ) == 0 && p.at[PAGE] == 0 && mprotect(p.at, p.bytes, PROT_NONE) == 0);
+    must(mprotect(p.at, p.bytes, PROT_READ) == 0 && p.at[PAGE] == 0 &&
+         mprotect(p.at, p.bytes, PROT_NONE) == 0);
 }
 
 /* The heap is mapped still. */
 static void no_replace(void)
 {
     struct pages p = freed(MIB);
-    must(mmap(p.at, p.bytes, READ_WRITE, PLAIN | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == EEXIST);
+    must(mmap(p.at, p.bytes, READ_WRITE, PLAIN | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED &&
+         errno == EEXIST);
 }
 
 static void moved(void)
@@ -256,7 +261,8 @@ static void on_event(unsigned type, union rtc_event *e, void *arg)
 /* Freed blocks wait for a handler before they come into the quarantine. */
 static void with_handlers(void)
 {
-    must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, on_event, NULL) == 0);
+    must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, 0, on_event, NULL) ==
+         0);
     struct pages p = freed(8 * MIB);
     notified = 0;
     map_over(p);
@@ -453,6 +459,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {
+        /* clang-format off */
         {"large_whole", large_whole}, {"large_middle", large_middle}, {"large_filled", large_filled},
         {"two_and_between", two_and_between}, {"slab", slab}, {"twice", twice}, {"beyond_the_end", beyond_the_end},
         {"none", none}, {"no_replace", no_replace}, {"moved", moved}, {"attached", attached},
@@ -461,6 +468,7 @@ int main(int argc, char **argv)
         {"holds_a_block", holds_a_block}, {"held_a_block", held_a_block}, {"forked", forked},
         {"forked_before", forked_before}, {"beside_threads", beside_threads}, {"of_another_thread", of_another_thread},
         {"over_a_live_slot", over_a_live_slot}, {"over_a_live_neighbour", over_a_live_neighbour},
+        /* clang-format on */
     };
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {

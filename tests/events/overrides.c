@@ -102,8 +102,8 @@ static void not_covered(void)
 
 static void external(void)
 {
-    static const unsigned sources[] = {RTC_EVENT_MMAP,  RTC_EVENT_MUNMAP,  RTC_EVENT_MREMAP,
-                                       RTC_EVENT_SHMAT, RTC_EVENT_SHMDT, RTC_EVENT_MADVISE};
+    static const unsigned sources[] = {RTC_EVENT_MMAP,  RTC_EVENT_MUNMAP, RTC_EVENT_MREMAP,
+                                       RTC_EVENT_SHMAT, RTC_EVENT_SHMDT,  RTC_EVENT_MADVISE};
     unsigned missing = 0;
     telling = 1;
     assert(rtc_event_set_external(RANGES) == 0);

@@ -26,7 +26,7 @@ static void put(uintptr_t at)
         memcpy((void *)at, &own, sizeof own);
 }
 
-static ElfW(Addr) value_of(const ElfW(Dyn) *d, ElfW(Sxword) tag)
+static ElfW(Addr) value_of(const ElfW(Dyn) * d, ElfW(Sxword) tag)
 {
     for (; d->d_tag != DT_NULL; d++)
         if (d->d_tag == tag)
@@ -34,7 +34,8 @@ static ElfW(Addr) value_of(const ElfW(Dyn) *d, ElfW(Sxword) tag)
     return 0;
 }
 
-static void put_all(const struct dl_phdr_info *info, const ElfW(Dyn) *d, ElfW(Sxword) at, ElfW(Sxword) bytes)
+static void put_all(const struct dl_phdr_info *info, const ElfW(Dyn) * d, ElfW(Sxword) at,
+                    ElfW(Sxword) bytes)
 {
     const ElfW(Rela) *r = (const ElfW(Rela) *)value_of(d, at);
     const ElfW(Sym) *symbol = (const ElfW(Sym) *)value_of(d, DT_SYMTAB);

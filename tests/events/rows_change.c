@@ -164,7 +164,7 @@ void row_mapping_survives_fork_and_close(void)
 void row_munmap_partial_multiple_and_empty(void)
 {
     char *at = pages(9 + HOLE), *after = at + (8 + HOLE) * PAGE;
-    mprotect(at + PAGE, PAGE, PROT_READ); /* several mappings, and */
+    mprotect(at + PAGE, PAGE, PROT_READ);        /* several mappings, and */
     rtc_orig_munmap(at + 4 * PAGE, HOLE * PAGE); /* a hole */
     all();
     must(munmap(at, PAGE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, at, PAGE));
@@ -202,7 +202,8 @@ void row_mremap_moves_and_resizes(void)
     must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 2 * PAGE));
     must(is_range(RTC_EVENT_VM_MAPPED, 0, to, 5 * PAGE));
     must(mremap(to, 5 * PAGE, PAGE, 0) == to);
-    must(is_range(RTC_EVENT_VM_UNMAPPED, 1, to, 5 * PAGE) && is_range(RTC_EVENT_VM_MAPPED, 1, to, PAGE));
+    must(is_range(RTC_EVENT_VM_UNMAPPED, 1, to, 5 * PAGE) &&
+         is_range(RTC_EVENT_VM_MAPPED, 1, to, PAGE));
     forget();
     must(mremap(to + 1, PAGE, PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
     must(mremap(to, PAGE, 0, MREMAP_MAYMOVE) == MAP_FAILED);
@@ -263,11 +264,13 @@ void row_cancels(void)
     forget();
     /* The kernel may have emptied the target, or not. */
     must(mremap(gone, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED);
-    must(is_range(RTC_EVENT_VM_UNMAPPED, 0, gone, PAGE) && is_range(RTC_EVENT_VM_UNMAPPED, 1, at, PAGE));
+    must(is_range(RTC_EVENT_VM_UNMAPPED, 0, gone, PAGE) &&
+         is_range(RTC_EVENT_VM_UNMAPPED, 1, at, PAGE));
     must(!count_of(RTC_EVENT_VM_CANCELLED)); /* mapped pages may be of a later mapping */
     must(count_of(RTC_EVENT_VM_MAPPED) == is_mapped(at, PAGE));
     forget();
-    must(mremap(after, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, after + PAGE) == MAP_FAILED);
+    must(mremap(after, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, after + PAGE) ==
+         MAP_FAILED);
     must(mremap(at, PAGE, PAGE, MREMAP_FIXED, after) == MAP_FAILED); /* refused by their numbers */
     must(nothing_of(VM_EVENTS));
     forget();
@@ -308,7 +311,8 @@ void row_remap_override_totals(void)
     total(3, 3);
     /* Rounded down to where it is attached. */
     must(shmat(id, at + 1, SHM_REMAP | SHM_RND) == at);
-    must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 3 * PAGE) && is_range(RTC_EVENT_VM_MAPPED, 0, at, 3 * PAGE));
+    must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 3 * PAGE) &&
+         is_range(RTC_EVENT_VM_MAPPED, 0, at, 3 * PAGE));
     total(3, 3);
     must(shmdt(at) == 0);
     must(!is_mapped(at, 3 * PAGE));
@@ -324,7 +328,8 @@ void row_remap_override_totals(void)
     char *grown = pages(HOLE);
     must(shmat(id, grown, SHM_REMAP) == grown);
     rtc_orig_munmap(grown + 3 * PAGE, (HOLE - 3) * PAGE);
-    must(mprotect(grown, PAGE, PROT_READ) == 0); /* in two pieces, of which one outgrows the segment: */
+    must(mprotect(grown, PAGE, PROT_READ) ==
+         0); /* in two pieces, of which one outgrows the segment: */
     must(rtc_orig_mremap(grown + PAGE, 2 * PAGE, 4 * PAGE, 0) == grown + PAGE);
     forget();
     must(shmdt(grown) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, grown, PAGE));
@@ -352,9 +357,13 @@ void row_madvise_discards(void)
     static const struct {
         int advice;
         bool discards;
-    } advice[] = {{MADV_DONTNEED, true}, {MADV_FREE, true},       {MADV_NORMAL, false},
-                  {MADV_RANDOM, false},  {MADV_WILLNEED, false}};
-    char *at = pages(1), *shared = rtc_orig_mmap(NULL, PAGE, READ_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    } advice[] = {{MADV_DONTNEED, true},
+                  {MADV_FREE, true},
+                  {MADV_NORMAL, false},
+                  {MADV_RANDOM, false},
+                  {MADV_WILLNEED, false}};
+    char *at = pages(1),
+         *shared = rtc_orig_mmap(NULL, PAGE, READ_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     all();
     for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++) {
         forget();
@@ -363,7 +372,8 @@ void row_madvise_discards(void)
         must(!count_of(RTC_EVENT_VM_MAPPED) && !count_of(RTC_EVENT_VM_CANCELLED));
     }
     forget();
-    must(madvise(shared, PAGE, MADV_REMOVE) == 0 && is_range(RTC_EVENT_VM_UNMAPPED, 0, shared, PAGE));
+    must(madvise(shared, PAGE, MADV_REMOVE) == 0 &&
+         is_range(RTC_EVENT_VM_UNMAPPED, 0, shared, PAGE));
 }
 
 void row_posix_madvise_dontneed(void)
@@ -382,7 +392,8 @@ typedef ssize_t advise_process(int, const struct iovec *, size_t, int, unsigned)
 /* Only for the process itself: another one needs CAP_SYS_NICE.  Before Linux 6.13 the call fails. */
 void row_process_madvise_of_oneself(void)
 {
-    advise_process *by = (advise_process *)dlsym(RTLD_DEFAULT, "process_madvise"); /* libc 2.36 has it */
+    advise_process *by =
+        (advise_process *)dlsym(RTLD_DEFAULT, "process_madvise"); /* libc 2.36 has it */
     char *at = memset(pages(4), 'x', 4 * PAGE);
     struct iovec range[2] = {{at, PAGE}, {at + 2 * PAGE, 2 * PAGE}};
     int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -390,8 +401,10 @@ void row_process_madvise_of_oneself(void)
     all();
     if (by(self, range, 2, MADV_DONTNEED, 0) == (ssize_t)(3 * PAGE)) {
         must(at[0] == 0 && at[PAGE] == 'x' && at[3 * PAGE] == 0);
-        must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 && is_range(RTC_EVENT_VM_UNMAPPED, 1, range[1].iov_base, 2 * PAGE));
-        must(count_of(RTC_EVENT_MADVISE) == 2 && nth(RTC_EVENT_MADVISE, 1).madvise.addr == at + 2 * PAGE);
+        must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 &&
+             is_range(RTC_EVENT_VM_UNMAPPED, 1, range[1].iov_base, 2 * PAGE));
+        must(count_of(RTC_EVENT_MADVISE) == 2 &&
+             nth(RTC_EVENT_MADVISE, 1).madvise.addr == at + 2 * PAGE);
         must(!count_of(RTC_EVENT_VM_CANCELLED));
     } else
         must(errno == EINVAL && at[0] == 'x' && is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
@@ -415,9 +428,10 @@ void row_protection_and_locks(void)
     must(mprotect(at, PAGE, PROT_NONE) == 0 && pkey_mprotect(at, PAGE, READ_WRITE, -1) == 0);
     must(count_of(RTC_EVENT_MPROTECT) == 2);
     static const enum rtc_event_lock_call calls[] = {
-        RTC_EVENT_CALL_MLOCK, RTC_EVENT_CALL_MLOCK, RTC_EVENT_CALL_MUNLOCK,
+        RTC_EVENT_CALL_MLOCK,  RTC_EVENT_CALL_MLOCK,      RTC_EVENT_CALL_MUNLOCK,
         RTC_EVENT_CALL_MLOCK2, RTC_EVENT_CALL_MUNLOCKALL, RTC_EVENT_CALL_MLOCKALL};
-    must(mlock(at, PAGE) == 0 && mlock(at, PAGE) == 0 && munlock(at, PAGE) == 0); /* once undoes both */
+    must(mlock(at, PAGE) == 0 && mlock(at, PAGE) == 0 &&
+         munlock(at, PAGE) == 0); /* once undoes both */
     must(mlock2(at, PAGE, 0) == 0 && munlockall() == 0);
     must(mlockall(0) == -1 && errno == EINVAL);
     for (unsigned i = 0; i < 6; i++)

@@ -78,7 +78,8 @@ void row_result_chain(void)
     handle(RTC_EVENT_MMAP | RTC_EVENT_MUNMAP | VM_EVENTS, 4, "after");
     must(mmap(NULL, 1000 * PAGE, PROT_NONE, PLAIN, -1, 0) == given);
     must(count_of(RTC_EVENT_MMAP) == 2);
-    must(nth(RTC_EVENT_MMAP, 0).mmap.result == given && nth(RTC_EVENT_MMAP, 1).mmap.result == given);
+    must(nth(RTC_EVENT_MMAP, 0).mmap.result == given &&
+         nth(RTC_EVENT_MMAP, 1).mmap.result == given);
     must(is_range(RTC_EVENT_VM_MAPPED, 0, given, 1000 * PAGE));
     must(logged_count == 3);
     given[0] = 1; /* without the call: it would be PROT_NONE */
@@ -108,7 +109,8 @@ void row_modified_inputs(void)
     char *at = mmap(NULL, 2 * PAGE, READ_WRITE, PLAIN, -1, 0);
     must(at != MAP_FAILED);
     at[4 * PAGE - 1] = 1; /* as large as the handler made it */
-    must(nth(RTC_EVENT_MMAP, 0).mmap.size == 4 * PAGE && nth(RTC_EVENT_MMAP, 1).mmap.size == 4 * PAGE);
+    must(nth(RTC_EVENT_MMAP, 0).mmap.size == 4 * PAGE &&
+         nth(RTC_EVENT_MMAP, 1).mmap.size == 4 * PAGE);
     must(is_range(RTC_EVENT_VM_MAPPED, 0, at, 2 * PAGE)); /* the requested size */
     void *given = pages(1);
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 9, rescue, given) == 0);
@@ -157,7 +159,8 @@ void row_errno_is_the_calls(void)
     errno = 77;
     char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
     must(errno == 77);
-    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED && errno == EBADF);
+    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED &&
+         errno == EBADF);
     must(munmap(at, 0) == -1 && errno == EINVAL);
     errno = 77;
     must(posix_madvise(at + 1, PAGE, POSIX_MADV_RANDOM) == EINVAL && errno == 77);
@@ -196,7 +199,8 @@ void row_external(void)
     rtc_vm_mmap(at, PAGE);
     must(logged_count == 1);
     must(rtc_munmap(at + PAGE, PAGE) == 0 && logged_count == 2);
-    must(rtc_event_test_external(RTC_EVENT_VM_UNMAPPED, NULL) == -ENOTSUP); /* no source is registered */
+    must(rtc_event_test_external(RTC_EVENT_VM_UNMAPPED, NULL) ==
+         -ENOTSUP); /* no source is registered */
     must(rtc_event_unset_external(RTC_EVENT_VM_UNMAPPED) == 0);
     munmap(at + 2 * PAGE, PAGE); /* handlers registered before stay external */
     must(logged_count == 2);
@@ -223,7 +227,8 @@ void row_existing_mappings(void)
     void *shared = rtc_orig_mmap(NULL, PAGE, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     handle(RTC_EVENT_VM_MAPPED | RTC_EVENT_FLAG_EXISTING_ALLOC, 0, "replay");
     must(was_notified(at) && was_notified(at + 2 * PAGE - 1) && was_notified(shared));
-    must(was_notified(&data) && was_notified(&here) && was_notified((void *)(uintptr_t)row_existing_mappings));
+    must(was_notified(&data) && was_notified(&here) &&
+         was_notified((void *)(uintptr_t)row_existing_mappings));
     must(was_notified(block) && was_notified(block + 999));
     must(!was_notified((void *)(uintptr_t)rtc_event_test)); /* our own */
     must(count_of(RTC_EVENT_VM_MAPPED) == logged_count && logged_count < LOGGED_MAX);
@@ -379,5 +384,6 @@ void row_own_mappings_are_silent(void)
     use_heap(64u << 20);
     for (unsigned i = 0; i < 200000; i++)
         must(calloc(1, i % 500)); /* the records grow, too */
-    must(logged_count && count_of(RTC_EVENT_VM_MAPPED) + count_of(RTC_EVENT_VM_UNMAPPED) == logged_count);
+    must(logged_count &&
+         count_of(RTC_EVENT_VM_MAPPED) + count_of(RTC_EVENT_VM_UNMAPPED) == logged_count);
 }

@@ -22,7 +22,8 @@ static bool was_in(unsigned type, const void *at, size_t bytes)
     uintptr_t start = (uintptr_t)at;
     for (unsigned i = 0; i < logged_count && i < LOGGED_MAX; i++) {
         uintptr_t from = (uintptr_t)logged[i].e.vm_mapped.address;
-        if (logged[i].type == type && from <= start && start + bytes <= from + logged[i].e.vm_mapped.size)
+        if (logged[i].type == type && from <= start &&
+            start + bytes <= from + logged[i].e.vm_mapped.size)
             return true;
     }
     return false;
@@ -48,7 +49,8 @@ static void small_blocks(void)
 static void big_block(void)
 {
     char *block = malloc(BIG);
-    must(block && was_in(RTC_EVENT_VM_MAPPED, block + BIG - 1, 1)); /* the range may begin before the block */
+    must(block && was_in(RTC_EVENT_VM_MAPPED, block + BIG - 1,
+                         1)); /* the range may begin before the block */
     must(!was_in(RTC_EVENT_VM_UNMAPPED, block, 1));
     memset(block, 7, BIG);
     uintptr_t was = (uintptr_t)block;
@@ -113,7 +115,8 @@ void row_heap_comes_back(void)
         free(kept[i % 8]);
         must((kept[i % 8] = malloc(bytes)));
         kept[i % 8][0] = kept[i % 8][bytes - 1] = 1;
-        must(is_there(kept[i % 8]) && is_there(kept[i % 8] + bytes / 2) && is_there(kept[i % 8] + bytes - 1));
+        must(is_there(kept[i % 8]) && is_there(kept[i % 8] + bytes / 2) &&
+             is_there(kept[i % 8] + bytes - 1));
     }
     for (size_t bytes = 1u << 20; bytes < 60u << 20; bytes += 3u << 20) {
         must((old = realloc(old, bytes)));
@@ -176,7 +179,8 @@ void row_heap_in_a_fork(void)
 /* Locked memory cannot be released: its event reports it unmapped, and it stays; a free returns all the same. */
 void row_heap_that_is_locked(void)
 {
-    static const size_t size[] = {900u << 10, 4u << 20}; /* released by the heap late, and at once */
+    static const size_t size[] = {900u << 10,
+                                  4u << 20}; /* released by the heap late, and at once */
     char *block[LOCKED];
     handle(VM_EVENTS, 0, "ranges");
     for (unsigned i = 0; i < LOCKED; i++) {
@@ -263,9 +267,9 @@ void row_heap_freeing_callback(void)
     must(block && given_up);
     memset(block, 7, BIG);
     memset(given_up, 7, BIG);
-    must(rtc_event_set_handler(VM_EVENTS, 0, free_in_between, (void *)(uintptr_t)"frees") == 0);
+    must(rtc_event_set_handler(VM_EVENTS, 0, free_in_between, (void *)(uintptr_t) "frees") == 0);
     block = realloc(block, 4 * BIG);
     must(block && (uintptr_t)block != was && !given_up);
     must(was_in(RTC_EVENT_VM_UNMAPPED, (void *)was, BIG));
-    must(rtc_event_unset_handler(~0u, free_in_between, (void *)(uintptr_t)"frees") == 0);
+    must(rtc_event_unset_handler(~0u, free_in_between, (void *)(uintptr_t) "frees") == 0);
 }

@@ -50,17 +50,20 @@ void row_calls_go_into_the_map(void)
     must(fd >= 0 && ftruncate(fd, (off_t)(8 * PAGE)) == 0);
     must(mmap(at, 8 * PAGE, READ_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == at);
     must(munmap(at + 2 * PAGE, PAGE) == 0 && mprotect(at, PAGE, PROT_READ) == 0);
-    must(mremap(at + 3 * PAGE, 2 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 20 * PAGE) == at + 20 * PAGE);
+    must(mremap(at + 3 * PAGE, 2 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 20 * PAGE) ==
+         at + 20 * PAGE);
     must(rtc_event_compare() == 0);
     int id = shmget(IPC_PRIVATE, 3 * PAGE, 0600);
-    must(id >= 0 && shmat(id, at + 30 * PAGE, SHM_REMAP) == at + 30 * PAGE && shmctl(id, IPC_RMID, NULL) == 0);
+    must(id >= 0 && shmat(id, at + 30 * PAGE, SHM_REMAP) == at + 30 * PAGE &&
+         shmctl(id, IPC_RMID, NULL) == 0);
     must(munmap(at + 31 * PAGE, PAGE) == 0);
     must(rtc_event_compare() == 0);
     must(shmdt(at + 30 * PAGE) == 0);
     char *end = sbrk(0);
     must(sbrk((intptr_t)(3 * PAGE)) == end && brk(end + PAGE) == 0);
     must(rtc_event_compare() == 0);
-    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) == MAP_FAILED); /* no change */
+    must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, 9999, 0) ==
+         MAP_FAILED); /* no change */
     must(munmap(at, ROOM * PAGE) == 0 && brk(end) == 0);
     must(rtc_event_compare() == 0);
 }
@@ -69,13 +72,17 @@ void row_originals_go_into_the_map(void)
 {
     begin_map();
     char *at = room(), *end = sbrk(0);
-    must(rtc_orig_mmap(at, 8 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == at && rtc_event_compare() == 0);
+    must(rtc_orig_mmap(at, 8 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == at &&
+         rtc_event_compare() == 0);
     must(rtc_orig_munmap(at + 2 * PAGE, PAGE) == 0 && rtc_event_compare() == 0);
-    must(rtc_orig_mremap(at + 3 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 9 * PAGE) == at + 9 * PAGE);
+    must(rtc_orig_mremap(at + 3 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 9 * PAGE) ==
+         at + 9 * PAGE);
     must(rtc_event_compare() == 0);
     int id = shmget(IPC_PRIVATE, 3 * PAGE, 0600);
-    must(id >= 0 && rtc_orig_shmat(id, at + 30 * PAGE, SHM_REMAP) == at + 30 * PAGE && rtc_event_compare() == 0);
-    must(shmctl(id, IPC_RMID, NULL) == 0 && rtc_orig_shmdt(at + 30 * PAGE) == 0 && rtc_event_compare() == 0);
+    must(id >= 0 && rtc_orig_shmat(id, at + 30 * PAGE, SHM_REMAP) == at + 30 * PAGE &&
+         rtc_event_compare() == 0);
+    must(shmctl(id, IPC_RMID, NULL) == 0 && rtc_orig_shmdt(at + 30 * PAGE) == 0 &&
+         rtc_event_compare() == 0);
     must(rtc_orig_sbrk((intptr_t)(3 * PAGE)) == end && rtc_event_compare() == 0);
     must(rtc_orig_brk(end + PAGE) == 0 && rtc_event_compare() == 0 && rtc_orig_brk(end) == 0);
 }
@@ -90,8 +97,10 @@ void row_unnoticed(void)
     must(raw_map(at + 6 * PAGE, PROT_READ) > 0); /* into a hole */
     must(syscall(SYS_mprotect, at + 10 * PAGE, PAGE, PROT_READ) == 0);
     must(syscall(SYS_munmap, at + 2 * PAGE, PAGE) == 0);
-    must(syscall(SYS_mremap, at + 20 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + ROOM * PAGE) > 0);
-    must(rtc_event_compare() == 5 && rtc_event_compare() == 0); /* the last one is unmapped, and there are new ones */
+    must(syscall(SYS_mremap, at + 20 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+                 at + ROOM * PAGE) > 0);
+    must(rtc_event_compare() == 5 &&
+         rtc_event_compare() == 0); /* the last one is unmapped, and there are new ones */
     must(munmap(at, ROOM * PAGE + PAGE) == 0 && rtc_event_compare() == 0);
 }
 
@@ -282,7 +291,8 @@ void row_long_list_is_not_read(void)
         begin_map();
         forbid_files();
         must(mremap(at, PAGE, 2 * PAGE, 0) == MAP_FAILED && errno == ENOMEM);
-        must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED && errno == EBADF);
+        must(mmap(at, PAGE, READ_WRITE, MAP_PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED &&
+             errno == EBADF);
         char *shared = shmat(id, NULL, 0);
         must(shared != (char *)-1 && shmdt(shared) == 0);
         must(munmap(gone, PAGE) == 0);

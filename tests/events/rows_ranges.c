@@ -39,7 +39,8 @@ void row_ranges_of_what_fails(void)
     must(mmap(NULL, PAGE, READ_WRITE, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
     must(munmap(at, 0) == -1 && errno == EINVAL);
     must(logged_count == 0);
-    must(munmap(at, 1ul << 62) == -1 && errno == EINVAL); /* not recognisable as invalid by its numbers */
+    must(munmap(at, 1ul << 62) == -1 &&
+         errno == EINVAL); /* not recognisable as invalid by its numbers */
     must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 1ul << 62) && is_mapped(at, PAGE));
     must(is_range(RTC_EVENT_VM_CANCELLED, 0, at, PAGE));
 }
@@ -53,7 +54,8 @@ static void map_inside(unsigned type, union rtc_event *e, void *arg)
 
 void row_ranges_in_callbacks(void)
 {
-    must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED, 0, map_inside, (void *)(uintptr_t)"maps") == 0);
+    must(rtc_event_set_handler(RTC_EVENT_VM_MAPPED, 0, map_inside, (void *)(uintptr_t) "maps") ==
+         0);
     handle(VM_EVENTS, 1, "other");
     char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
     must(logged_count == 4 && is_range(RTC_EVENT_VM_MAPPED, 0, at, PAGE));
@@ -69,11 +71,12 @@ void row_ranges_beside_calls(void)
     handle(RTC_EVENT_MMAP, 0, "calls");
     char *at = mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0);
     must(logged_count == 2 && nth(RTC_EVENT_MMAP, 0).mmap.size == PAGE);
-    must(rtc_event_unset_handler(RTC_EVENT_MMAP, record, (void *)(uintptr_t)"calls") == 0);
+    must(rtc_event_unset_handler(RTC_EVENT_MMAP, record, (void *)(uintptr_t) "calls") == 0);
     handle(RTC_EVENT_MUNMAP, 0, "calls");
     forget();
     must(munmap(at, PAGE) == 0);
-    must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 && count_of(RTC_EVENT_MUNMAP) == 1 && logged_count == 3);
+    must(count_of(RTC_EVENT_VM_UNMAPPED) == 2 && count_of(RTC_EVENT_MUNMAP) == 1 &&
+         logged_count == 3);
 }
 
 static void look_at_result(unsigned type, union rtc_event *e, void *seen)
@@ -91,13 +94,17 @@ void row_munmap_over_the_heap(void)
         forget();
         handle(VM_EVENTS, 0, "ranges");
         must(munmap(at, 4 * PAGE) == 0 && logged_count == 2u);
-        must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 4 * PAGE) && is_range(RTC_EVENT_VM_CANCELLED, 0, at, 4 * PAGE));
-        must(rtc_event_unset_handler(VM_EVENTS, record, (void *)(uintptr_t)"ranges") == 0);
-        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, -1, look_at_result, (void *)(uintptr_t)&before) == 0);
-        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, 1, look_at_result, (void *)(uintptr_t)&after) == 0);
+        must(is_range(RTC_EVENT_VM_UNMAPPED, 0, at, 4 * PAGE) &&
+             is_range(RTC_EVENT_VM_CANCELLED, 0, at, 4 * PAGE));
+        must(rtc_event_unset_handler(VM_EVENTS, record, (void *)(uintptr_t) "ranges") == 0);
+        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, -1, look_at_result,
+                                   (void *)(uintptr_t)&before) == 0);
+        must(rtc_event_set_handler(RTC_EVENT_MUNMAP, 1, look_at_result,
+                                   (void *)(uintptr_t)&after) == 0);
     }
     must(before == -1 && after == 0);
-    must(rtc_orig_munmap(at, 4 * PAGE) == 0 && (at[0] = 1)); /* without an event, and with the same effect */
+    must(rtc_orig_munmap(at, 4 * PAGE) == 0 &&
+         (at[0] = 1)); /* without an event, and with the same effect */
 }
 
 /* These calls fail in any case: no events. */
@@ -107,7 +114,8 @@ void row_refused_by_numbers(void)
     char *at = pages(4);
     on_range();
     must(id >= 0 && shmat(id, NULL, SHM_REMAP) == MAP_FAILED && errno == EINVAL);
-    must(shmat(id, (void *)(PAGE - 1), SHM_REMAP | SHM_RND) == MAP_FAILED && shmctl(id, IPC_RMID, NULL) == 0);
+    must(shmat(id, (void *)(PAGE - 1), SHM_REMAP | SHM_RND) == MAP_FAILED &&
+         shmctl(id, IPC_RMID, NULL) == 0);
     at += (uintptr_t)at % (2u << 20) ? 0 : PAGE;
     must(mmap(at, PAGE, READ_WRITE, PLAIN | MAP_FIXED | MAP_HUGETLB, -1, 0) == MAP_FAILED);
     must(logged_count == 0);

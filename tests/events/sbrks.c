@@ -22,7 +22,8 @@ static void __attribute__((constructor)) begin(void)
 {
     char *by_libc = __sbrk(0), *first = sbrk(4096), *next = sbrk(0);
 
-    if (by_libc == first && next == first + 4096 && sbrk(-4096) == next && sbrk(0) == first && times >= 4)
+    if (by_libc == first && next == first + 4096 && sbrk(-4096) == next && sbrk(0) == first &&
+        times >= 4)
         puts("moved");
     fflush(stdout);
 }

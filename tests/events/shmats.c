@@ -19,5 +19,6 @@ void *shmat(int id, const void *wish, int flags)
     (void)id, (void)wish, (void)flags;
     if (room == -1)
         return (void *)-1;
-    return (void *)syscall(SYS_mmap, at, HUGE_PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return (void *)syscall(SYS_mmap, at, HUGE_PAGE, PROT_READ,
+                           MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }

@@ -79,7 +79,8 @@ static void twice_on_a_small_stack(void)
     stack_t stack = {.ss_sp = at + 4 * PAGE, .ss_size = 2 * PAGE};
     struct sigaction action = {.sa_handler = unmap_twice, .sa_flags = SA_ONSTACK};
     must(at != MAP_FAILED && mprotect(stack.ss_sp, stack.ss_size, READ_WRITE) == 0);
-    must(sigaltstack(&stack, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0 && raise(SIGUSR1) == 0);
+    must(sigaltstack(&stack, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0 &&
+         raise(SIGUSR1) == 0);
 }
 
 static pthread_barrier_t both;
@@ -135,7 +136,8 @@ static void given_stack(void)
     pthread_t thread;
     pthread_attr_t attr;
     char *stack = mmap(NULL, 64 * PAGE, READ_WRITE, PLAIN, -1, 0);
-    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
+    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 &&
+         pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
     begin_thread(&thread, &attr);
     must(munmap(stack, PAGE) == 0);
     pthread_barrier_wait(&both);
@@ -158,7 +160,8 @@ static void given_to_a_silent_one(void)
     pthread_attr_t attr;
     char *stack = mmap(NULL, 64 * PAGE, READ_WRITE, PLAIN, -1, 0);
     must(munmap(mmap(NULL, PAGE, READ_WRITE, PLAIN, -1, 0), PAGE) == 0);
-    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
+    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 &&
+         pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
     begin(&thread, &attr, run_silently);
     must(munmap(stack, PAGE) == 0);
     may_end = true;
@@ -184,7 +187,8 @@ __attribute__((noinline)) static char *deep_in_main(void)
 static void stack_of_main(void)
 {
     pthread_t thread;
-    must(pthread_create(&thread, NULL, unmap_of_main, deep_in_main()) == 0 && pthread_join(thread, NULL) == 0);
+    must(pthread_create(&thread, NULL, unmap_of_main, deep_in_main()) == 0 &&
+         pthread_join(thread, NULL) == 0);
 }
 
 /* ---- twins without errors ------------------------------------------------------------------------- */
@@ -192,7 +196,8 @@ static void stack_of_main(void)
 static void pieces(void)
 {
     char *at = four();
-    must(munmap(at + PAGE, PAGE) == 0 && munmap(at, PAGE) == 0 && munmap(at + 2 * PAGE, 2 * PAGE) == 0);
+    must(munmap(at + PAGE, PAGE) == 0 && munmap(at, PAGE) == 0 &&
+         munmap(at + 2 * PAGE, 2 * PAGE) == 0);
 }
 
 /* The kernel has to be queried for the range, as its mapping was not intercepted. */
@@ -215,7 +220,8 @@ static void stack_of_one_that_ended(void)
     pthread_t thread;
     pthread_attr_t attr;
     char *stack = mmap(NULL, 64 * PAGE, READ_WRITE, PLAIN, -1, 0);
-    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
+    must(stack != MAP_FAILED && pthread_attr_init(&attr) == 0 &&
+         pthread_attr_setstack(&attr, stack, 64 * PAGE) == 0);
     begin_thread(&thread, &attr);
     pthread_barrier_wait(&both);
     must(pthread_join(thread, NULL) == 0 && munmap(stack, 64 * PAGE) == 0);
@@ -290,7 +296,8 @@ static void map_over_own(void)
     must(rtc_event_set_handler(RTC_EVENT_MMAP, 0, on_event, NULL) == 0);
     int before = events;
     *(char *)mmap(at, PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) = 7;
-    must(mmap(at, 256 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM && *at == 7);
+    must(mmap(at, 256 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED &&
+         errno == ENOMEM && *at == 7);
     must(mmap(NULL, PAGE, PROT_READ, PLAIN, -1, 0) != MAP_FAILED && events > before + 1);
 }
 
@@ -298,7 +305,8 @@ static void move_over_own(void)
 {
     char *at = make_hole(), *from = mmap(NULL, 256 * PAGE, READ_WRITE, PLAIN, -1, 0);
     must(from != MAP_FAILED && (*from = 7) == 7);
-    must(mremap(from, 256 * PAGE, 256 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED && errno == ENOMEM);
+    must(mremap(from, 256 * PAGE, 256 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED &&
+         errno == ENOMEM);
     must(*from == 7 && munmap(from, 256 * PAGE) == 0);
 }
 
@@ -315,7 +323,8 @@ static void map_over_the_heap(void)
     char *block = malloc(1 << 20), *page = (char *)(((uintptr_t)block + PAGE - 1) & -PAGE);
     must(block != NULL);
     memset(block, 7, 1 << 20);
-    must(mmap(page, (1 << 20) + 64 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
+    must(mmap(page, (1 << 20) + 64 * PAGE, READ_WRITE, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED &&
+         errno == ENOMEM);
     must(page[PAGE] == 7);
     free(block);
 }
@@ -338,7 +347,8 @@ static void map_over_reserved(void)
     uintptr_t start, end, at = 0, most = 0;
     char rights[8], line[512];
     while (fgets(line, sizeof line, maps))
-        if (sscanf(line, "%lx-%lx %7s", &start, &end, rights) == 3 && strcmp(rights, "---p") == 0 && end - start > most) {
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, rights) == 3 && strcmp(rights, "---p") == 0 &&
+            end - start > most) {
             most = end - start;
             at = start + most / 2 / PAGE * PAGE;
         }
@@ -365,6 +375,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {
+        /* clang-format off */
         {"twice", twice}, {"twice_on_a_small_stack", twice_on_a_small_stack}, {"too_long", too_long}, {"over_a_block", over_a_block},
         {"over_a_block_by_original", over_a_block_by_original},
         {"stack_of_another", stack_of_another}, {"given_stack", given_stack}, {"pieces", pieces},
@@ -376,6 +387,7 @@ int main(int argc, char **argv)
         {"map_over_own", map_over_own}, {"move_over_own", move_over_own}, {"attach_over_own", attach_over_own},
         {"map_over_the_heap", map_over_the_heap}, {"map_in_a_block", map_in_a_block},
         {"map_over_reserved", map_over_reserved}, {"around_a_hole", around_a_hole}, {"around_a_hole_refused", around_a_hole_refused},
+        /* clang-format on */
     };
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {

@@ -29,7 +29,8 @@ static void work(void)
 }
 
 /* It may read and free; it must not allocate, or print with streams that do. */
-static int on_event(rtc_profile_t *profile, struct rtc_profile_desc *event, void *param, size_t size, void *context)
+static int on_event(rtc_profile_t *profile, struct rtc_profile_desc *event, void *param,
+                    size_t size, void *context)
 {
     const struct rtc_profile_alloc_error *data = (const struct rtc_profile_alloc_error *)param;
     (void)profile, (void)event;
@@ -78,9 +79,13 @@ static void show_largest_site(rtc_profile_t *profile)
 {
     struct rtc_profile_site list[RTC_PROFILE_TOP_SITES];
     size_t bytes = sizeof list;
-    if (rtc_profile_read_data(profile, find(profile, "top_sites", rtc_profile_query_vars), list, &bytes) == 0 && bytes)
-        printf("largest: %" PRIu64 " bytes in %" PRIu64 " blocks, %s\n", list[0].bytes, list[0].blocks,
-               list[0].site == rtc_profile_site_of(block[BLOCKS - 1]) ? "where work allocates" : "elsewhere");
+    if (rtc_profile_read_data(profile, find(profile, "top_sites", rtc_profile_query_vars), list,
+                              &bytes) == 0 &&
+        bytes)
+        printf("largest: %" PRIu64 " bytes in %" PRIu64 " blocks, %s\n", list[0].bytes,
+               list[0].blocks,
+               list[0].site == rtc_profile_site_of(block[BLOCKS - 1]) ? "where work allocates"
+                                                                      : "elsewhere");
 }
 
 int main(void)
@@ -94,7 +99,8 @@ int main(void)
     }
     if (rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &profile, NULL) != 0)
         return 1;
-    rtc_profile_register_callback(profile, find(profile, "alloc_error", rtc_profile_query_events), on_event, &failures);
+    rtc_profile_register_callback(profile, find(profile, "alloc_error", rtc_profile_query_events),
+                                  on_event, &failures);
     work();
     show_moment(profile);
     show_largest_site(profile);

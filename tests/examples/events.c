@@ -33,7 +33,8 @@ static void on_event(unsigned type, union rtc_event *event, void *arg)
 static int work(void)
 {
     enum { PAGE = 4096 };
-    char *memory = (char *)mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        (char *)mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return 1;
     return munmap(memory + PAGE, 2 * PAGE) != 0 || munmap(memory, 4 * PAGE) != 0;
@@ -53,7 +54,7 @@ int main(void)
         return 1;
     int bad = work();
     rtc_event_unset_handler(events, on_event, &seen);
-    printf("mapped %u ranges of %zu bytes, unmapped %u of %zu\n", seen.mapped, seen.bytes_mapped, seen.unmapped,
-           seen.bytes_unmapped);
+    printf("mapped %u ranges of %zu bytes, unmapped %u of %zu\n", seen.mapped, seen.bytes_mapped,
+           seen.unmapped, seen.bytes_unmapped);
     return bad;
 }

@@ -26,8 +26,9 @@ static void overflowed(int signal, siginfo_t *info, void *context)
     (void)signal;
     (void)context; /* the place is in there */
     uint64_t counted;
-    if (rtc_cpc_overflow_index(cpc, set, info->si_fd) != 0 || rtc_cpc_set_sample(cpc, set, buf) != 0 ||
-        rtc_cpc_buf_get(cpc, buf, 0, &counted) != 0 || counted >= PERIOD)
+    if (rtc_cpc_overflow_index(cpc, set, info->si_fd) != 0 ||
+        rtc_cpc_set_sample(cpc, set, buf) != 0 || rtc_cpc_buf_get(cpc, buf, 0, &counted) != 0 ||
+        counted >= PERIOD)
         others = others + 1;
     else
         overflows = overflows + 1; /* `counted` faults came after the one that was reported */

@@ -41,7 +41,8 @@ static int print_all(rtc_profile_t *profile, const struct rtc_profile_desc *list
     int err = rtc_profile_start_reads(profile, 0);
     for (size_t i = 0; !err && i < count; i++) {
         uint64_t value;
-        if (list[i].datatype_sel != RTC_PROFILE_PRIMITIVE || list[i].datatype.primitive != RTC_PROFILE_UINT64)
+        if (list[i].datatype_sel != RTC_PROFILE_PRIMITIVE ||
+            list[i].datatype.primitive != RTC_PROFILE_UINT64)
             continue;
         if (rtc_profile_read_u64(profile, list[i].id, &value) == 0)
             fprintf(stderr, "%-14s %12" PRIu64 "  %s\n", list[i].name, value, list[i].desc);

@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     input_copy(&in, text, bytes);
     if (baseline_read_text(&b, "x.json", text, bytes, err, sizeof err) != 0) {
         must(b == NULL, "nothing is half applied");
-        must(sscanf(err, "x.json:%u:%u: ", &line, &column) == 2 && column > 0, "a refusal says where");
+        must(sscanf(err, "x.json:%u:%u: ", &line, &column) == 2 && column > 0,
+             "a refusal says where");
     } else {
         must(b != NULL, "there is one");
     }

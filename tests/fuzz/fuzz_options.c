@@ -33,16 +33,20 @@ static void check_runtime(const struct options *o, const char *text)
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
     must(r.leaks == option_flag(o, "leaks"), "leaks is the same");
-    must(r.leak_check == (strcmp(option_text(o, "leak-check"), "no") != 0), "leak-check is the same");
-    must(r.mel_at_exit == (strcmp(option_text(o, "rtc-mel-at-exit"), "off") != 0), "rtc-mel-at-exit is the same");
+    must(r.leak_check == (strcmp(option_text(o, "leak-check"), "no") != 0),
+         "leak-check is the same");
+    must(r.mel_at_exit == (strcmp(option_text(o, "rtc-mel-at-exit"), "off") != 0),
+         "rtc-mel-at-exit is the same");
     must(r.strict_interior == option_flag(o, "strict-interior"), "strict-interior is the same");
-    must(r.error_exitcode == (int)option_number(o, "error-exitcode", (unsigned)-1), "error-exitcode is the same");
+    must(r.error_exitcode == (int)option_number(o, "error-exitcode", (unsigned)-1),
+         "error-exitcode is the same");
     must(r.witness == option_flag(o, "witness"), "witness is the same");
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.all_events == (strcmp(option_text(o, "events"), "all") == 0), "events is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
-    must(r.error_limit == strtoul(option_text(o, "error-limit"), NULL, 10), "error-limit is the same");
+    must(r.error_limit == strtoul(option_text(o, "error-limit"), NULL, 10),
+         "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");

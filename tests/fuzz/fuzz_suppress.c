@@ -68,7 +68,12 @@ static void check_matching(struct rules *rules, const char *text, size_t bytes)
     static const char *const names[SPOTS] = {"malloc", "take", "_ZN3abcEv", "main", "???"};
     struct spot spot[SPOTS] = {0};
     const struct spot *at[SPOTS];
-    struct subject s = {.code = CODE_MEL, .leak_kind = LEAK_DEFINITE, .spot_count = SPOTS, .entry_count = 1, .place_count = 1, .hits = 1};
+    struct subject s = {.code = CODE_MEL,
+                        .leak_kind = LEAK_DEFINITE,
+                        .spot_count = SPOTS,
+                        .entry_count = 1,
+                        .place_count = 1,
+                        .hits = 1};
     uint32_t found;
 
     for (int i = 0; i < SPOTS; i++) {

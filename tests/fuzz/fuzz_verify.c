@@ -105,7 +105,8 @@ static void fuzz_launcher(struct input *in)
     check_answer(verify_launcher(&launcher, 0, &err), &err);
     for (uint32_t i = 0; !err.what && i < launcher.counters; i++)
         must(strlen(launcher.counter[i].name) < sizeof launcher.counter[i].name &&
-                 strlen(launcher.counter[i].text) < sizeof launcher.counter[i].text, "words end");
+                 strlen(launcher.counter[i].text) < sizeof launcher.counter[i].text,
+             "words end");
 }
 
 /* ---- an area ------------------------------------------------------------------------------- */
@@ -230,11 +231,13 @@ static void touch_item(const struct segment *s, uint32_t i)
     }
     if (s->kind == SEGMENT_ERRORS) {
         const struct error_record *e = item;
-        must(e->kind == ERROR_NONE || strlen(e->region_path) < sizeof e->region_path, "its path ends");
+        must(e->kind == ERROR_NONE || strlen(e->region_path) < sizeof e->region_path,
+             "its path ends");
         must(e->kind == ERROR_NONE || e->found_bytes <= sizeof e->found, "found bytes fit");
     }
     if (s->kind == SEGMENT_LEAKS || s->kind == SEGMENT_CHECK_LEAKS)
-        must(((const struct leak_group *)item)->reach < REACH_COUNT, "it is known how they are reached");
+        must(((const struct leak_group *)item)->reach < REACH_COUNT,
+             "it is known how they are reached");
     if (s->kind == SEGMENT_TEXTS)
         must(strlen(((const struct text_record *)item)->text) < 120, "a text ends");
     if (s->kind == SEGMENT_CLIENT_BLOCKS) {
@@ -243,7 +246,8 @@ static void touch_item(const struct segment *s, uint32_t i)
     }
     if (s->kind == SEGMENT_ROOTS || s->kind == SEGMENT_CHECK_ROOTS) {
         const struct root_record *root = item;
-        must(root->kind == ROOT_NONE || strlen(root->path) < sizeof root->path, "a root's path ends");
+        must(root->kind == ROOT_NONE || strlen(root->path) < sizeof root->path,
+             "a root's path ends");
     }
 }
 
@@ -262,7 +266,8 @@ static void touch_area(const struct area *a)
     }
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
-        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB && s->kind <= SEGMENT_CLIENT_BLOCKS)
+        if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB &&
+            s->kind <= SEGMENT_CLIENT_BLOCKS)
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;

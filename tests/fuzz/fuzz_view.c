@@ -176,7 +176,8 @@ static void print_text(struct report *r, unsigned query)
 {
     static const enum print_format formats[] = {PRINT_TEXT, PRINT_VALGRIND, PRINT_LSAN, PRINT_GCC};
     struct print_options how = {
-        .format = QUERY_FORMAT(query) == 3 && query & QUERY_MEMUSE ? PRINT_GITHUB : formats[QUERY_FORMAT(query)],
+        .format = QUERY_FORMAT(query) == 3 && query & QUERY_MEMUSE ? PRINT_GITHUB
+                                                                   : formats[QUERY_FORMAT(query)],
         .leak_kinds = LEAK_DEFINITE | LEAK_INDIRECT | LEAK_POSSIBLE | LEAK_REACHABLE,
         .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE,
         .use = query & QUERY_MEMUSE ? PRINT_USE_STACKS : PRINT_USE_SUM,
@@ -227,13 +228,16 @@ static bool print_json(struct report *r)
 /* The file for a build server in this format. */
 static void print_file(struct report *r, unsigned query)
 {
-    struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_REACHABLE, .source_root = "/usr", .path_maps = "/usr=/opt"};
+    struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_REACHABLE,
+                                .source_root = "/usr",
+                                .path_maps = "/usr=/opt"};
     enum report_file what = QUERY_FORMAT(query);
 
     if (what == REPORT_JSON)
         return;
     must(report_write(r, what, JSON_PATH, &how) == 0, "a file can be written");
-    must(what == REPORT_JUNIT || output_is_json(json.text, json.bytes), "SARIF and GitLab's is JSON");
+    must(what == REPORT_JUNIT || output_is_json(json.text, json.bytes),
+         "SARIF and GitLab's is JSON");
     free(json.text);
 }
 

@@ -56,7 +56,15 @@ void options_read(struct options *o, const char *text);
 
 struct runtime_options runtime_options_read(const char *text)
 {
-    struct options o = {.trace_children = true, .leaks = true, .leak_check = true, .mel_at_exit = true, .heap_bytes = 256u << 20, .frames = RTC_STACK_FRAMES, .cost_every = 1000, .error_limit = 1000, .error_exitcode = -1};
+    struct options o = {.trace_children = true,
+                        .leaks = true,
+                        .leak_check = true,
+                        .mel_at_exit = true,
+                        .heap_bytes = 256u << 20,
+                        .frames = RTC_STACK_FRAMES,
+                        .cost_every = 1000,
+                        .error_limit = 1000,
+                        .error_exitcode = -1};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
     options_read(&o, text);

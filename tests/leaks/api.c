@@ -101,7 +101,8 @@ static NOINLINE void ignore_some(void)
     print_answer("ignore freed", rtc_ignore(freed));
     print_answer("ignore data", rtc_ignore(own));
     print_answer("ignore nothing", rtc_ignore(NULL));
-    char *volatile grown = malloc(1105), *volatile moved = malloc(1106), *volatile large = malloc(1 << 20);
+    char *volatile grown = malloc(1105), *volatile moved = malloc(1106),
+                   *volatile large = malloc(1 << 20);
     rtc_ignore(grown);
     rtc_ignore(moved);
     print_answer("ignore large", rtc_ignore(large + 70000));
@@ -124,7 +125,8 @@ static NOINLINE void **hidden(size_t bytes)
 {
     int fd = memfd_create("hidden", 0);
     void *block = malloc(bytes);
-    if (fd < 0 || ftruncate(fd, 8192) || pwrite(fd, &block, sizeof block, sizeof block) != sizeof block)
+    if (fd < 0 || ftruncate(fd, 8192) ||
+        pwrite(fd, &block, sizeof block, sizeof block) != sizeof block)
         abort();
     void **page = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
@@ -134,7 +136,8 @@ static NOINLINE void **hidden(size_t bytes)
 
 static void region(void)
 {
-    void **named = hidden(1201), **not_named = hidden(1202), **removed = hidden(1203), **twice = hidden(1204);
+    void **named = hidden(1201), **not_named = hidden(1202), **removed = hidden(1203),
+         **twice = hidden(1204);
     kept = not_named;
     print_answer("add", rtc_add_root_region(named, 8192));
     print_answer("add no bytes", rtc_add_root_region(named, 0));
@@ -146,7 +149,8 @@ static void region(void)
     rtc_add_root_region(twice, 16);
     rtc_add_root_region(twice, 16);
     rtc_remove_root_region(twice, 16);
-    for (int i = 0; i < 300; i++) /* more than there is room for at first; most of it is not there */
+    for (int i = 0; i < 300;
+         i++) /* more than there is room for at first; most of it is not there */
         rtc_add_root_region((char *)named + 8192 + i, 1 << 20);
 }
 
@@ -197,7 +201,7 @@ static void lsan(void)
 {
     void **named = hidden(1302), **removed = hidden(1303);
     print_answer("names", __lsan_disable && __lsan_enable && __lsan_register_root_region &&
-                     __lsan_unregister_root_region);
+                              __lsan_unregister_root_region);
     lsan_ignore();
     if (!__lsan_disable)
         return;
@@ -213,7 +217,9 @@ static void lsan(void)
 
 /* ---- which ------------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 #define ONE(name) {#name, name}
+/* clang-format on */
 static const struct {
     const char *name;
     void (*run)(void);

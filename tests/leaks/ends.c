@@ -40,7 +40,8 @@ NOINLINE void twin_in_register(void)
 {
     own_block = malloc(4711);
     if (__builtin_cpu_supports("avx512vl"))
-        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(own_block)); /* not in the clobbers: unknown to the compiler */
+        __asm__ volatile("vpbroadcastq %0, %%xmm31" ::"m"(
+            own_block)); /* not in the clobbers: unknown to the compiler */
     if (is_lost)
         own_block = NULL;
 }
@@ -56,9 +57,9 @@ static void start(void *(*body)(void *))
 
 /* ---- signals as seen by the program -------------------------------------------------------------- */
 
-static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL, SIGABRT,   SIGBUS,  SIGFPE,  SIGUSR1,
-                              SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,  SIGXCPU, SIGXFSZ, SIGIO,
-                              SIGSYS,  SIGPROF, SIGVTALRM, SIGCHLD, SIGWINCH};
+static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,   SIGBUS,  SIGFPE,
+                              SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM,   SIGTERM, SIGXCPU,
+                              SIGXFSZ, SIGIO,   SIGSYS,  SIGPROF, SIGVTALRM, SIGCHLD, SIGWINCH};
 
 static void handler(int number)
 {
@@ -77,14 +78,15 @@ static const char *now(int number)
     if (sigaction(number, NULL, &a))
         return "error";
     static char text[64];
-    snprintf(text, sizeof text, "%s(%x,%d)", name_of(a.sa_handler), (unsigned)a.sa_flags & 0xfbffffff,
-             sigismember(&a.sa_mask, SIGUSR2));
+    snprintf(text, sizeof text, "%s(%x,%d)", name_of(a.sa_handler),
+             (unsigned)a.sa_flags & 0xfbffffff, sigismember(&a.sa_mask, SIGUSR2));
     return text;
 }
 
 static void dispositions(void)
 {
-    struct sigaction old, local_block = {.sa_handler = handler}, none = {.sa_handler = SIG_DFL, .sa_flags = SA_NODEFER};
+    struct sigaction old, local_block = {.sa_handler = handler},
+                          none = {.sa_handler = SIG_DFL, .sa_flags = SA_NODEFER};
     sigaddset(&none.sa_mask, SIGUSR2);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         int n = signals[i];
@@ -106,7 +108,8 @@ static void dispositions(void)
 /* A child of ours ends by each signal as it would without a checker. */
 static void deaths(void)
 {
-    static const int fatal[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGPIPE, SIGALRM, SIGSEGV, SIGABRT, SIGFPE};
+    static const int fatal[] = {SIGHUP,  SIGINT,  SIGTERM, SIGUSR1, SIGPIPE,
+                                SIGALRM, SIGSEGV, SIGABRT, SIGFPE};
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         int status;
         fflush(stdout);
@@ -201,7 +204,8 @@ static void *starved_body(void *unused)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
-    if (pthread_setaffinity_np(pthread_self(), sizeof one, &one) || pthread_create(&hog, NULL, hogging_body, NULL) ||
+    if (pthread_setaffinity_np(pthread_self(), sizeof one, &one) ||
+        pthread_create(&hog, NULL, hogging_body, NULL) ||
         pthread_setschedparam(pthread_self(), SCHED_IDLE, &none))
         abort();
     for (;;)

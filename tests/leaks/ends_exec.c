@@ -128,7 +128,8 @@ static void exec_left(void)
     for (volatile int i = 0; i < 60; i++) {
         if (!sigsetjmp(back, 1)) {
             seed = seed * 1103515245 + 12345;
-            setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 500 + seed / 65536 % 5000}}, NULL);
+            setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 500 + seed / 65536 % 5000}},
+                      NULL);
             for (;;)
                 execv("/etc/passwd", argv);
         }
@@ -261,10 +262,12 @@ static void exec_child(void)
 }
 
 const struct end exec_ends[] = {
+    /* clang-format off */
     {"exec_list", exec_list}, {"exec_path", exec_path}, {"exec_given", exec_given},
     {"exec_listed", exec_listed}, {"exec_thread", exec_thread}, {"exec_fails", exec_fails},
     {"exec_child", exec_child}, {"exec_waited_for", exec_waited_for}, {"exec_left", exec_left},
     {"exec_ended", exec_ended}, {"exec_fails_beside", exec_fails_beside},
     {"exec_after_check", exec_after_check}, {"exec_beside_end", exec_beside_end},
     {"exec_killed", exec_killed}, {NULL, NULL},
+    /* clang-format on */
 };

@@ -66,10 +66,22 @@ static struct {
     } inner;
 } in_struct;
 
-static void data(void) { put(&in_data); }
-static void bss(void) { put(&in_bss); }
-static void array(void) { put(&in_array[7]); }
-static void field(void) { put(&in_struct.inner.c); }
+static void data(void)
+{
+    put(&in_data);
+}
+static void bss(void)
+{
+    put(&in_bss);
+}
+static void array(void)
+{
+    put(&in_array[7]);
+}
+static void field(void)
+{
+    put(&in_struct.inner.c);
+}
 
 static void function_static(void)
 {
@@ -115,7 +127,10 @@ static void *stack_body(void *unused)
     wait_for_ever();
     return unused;
 }
-static void thread_stack(void) { start(stack_body); }
+static void thread_stack(void)
+{
+    start(stack_body);
+}
 
 static char *alternate;
 
@@ -132,7 +147,8 @@ static void alternate_stack(void)
 {
     alternate = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaltstack(&(stack_t){.ss_sp = alternate, .ss_size = 65536}, NULL);
-    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate, .sa_flags = SA_ONSTACK}, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate, .sa_flags = SA_ONSTACK},
+              NULL);
     raise(SIGUSR1);
 }
 
@@ -149,7 +165,8 @@ static NOINLINE void interrupted_stack(void)
     void *volatile local;
     alternate = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaltstack(&(stack_t){.ss_sp = alternate, .ss_size = 65536}, NULL);
-    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate_end, .sa_flags = SA_ONSTACK}, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate_end, .sa_flags = SA_ONSTACK},
+              NULL);
     put(&local);
     scrub();
     raise(SIGUSR1);
@@ -192,7 +209,10 @@ static void coroutine_in_block(void)
 /* ---- threads' own ------------------------------------------------------------------------------- */
 
 static __thread void *volatile in_tls;
-static void main_tls(void) { put(&in_tls); }
+static void main_tls(void)
+{
+    put(&in_tls);
+}
 
 static void *tls_body(void *unused)
 {
@@ -201,7 +221,10 @@ static void *tls_body(void *unused)
     wait_for_ever();
     return unused;
 }
-static void thread_tls(void) { start(tls_body); }
+static void thread_tls(void)
+{
+    start(tls_body);
+}
 
 static pthread_key_t keys[40];
 
@@ -237,7 +260,10 @@ static void *first_key_body(void *unused)
     wait_for_ever();
     return unused;
 }
-static void first_keys(void) { start(first_key_body); }
+static void first_keys(void)
+{
+    start(first_key_body);
+}
 
 static void *later_key_body(void *unused)
 {
@@ -246,7 +272,10 @@ static void *later_key_body(void *unused)
     wait_for_ever();
     return unused;
 }
-static void later_keys(void) { start(later_key_body); }
+static void later_keys(void)
+{
+    start(later_key_body);
+}
 
 /* ---- memory ------------------------------------------------------------------------------------- */
 
@@ -258,8 +287,14 @@ static void *volatile *map(size_t bytes, int flags)
     return p;
 }
 
-static void mapped(void) { put(map(4096, MAP_PRIVATE) + 100); }
-static void mapped_shared(void) { put(map(4096, MAP_SHARED) + 100); }
+static void mapped(void)
+{
+    put(map(4096, MAP_PRIVATE) + 100);
+}
+static void mapped_shared(void)
+{
+    put(map(4096, MAP_SHARED) + 100);
+}
 
 static void mapped_sparse(void)
 {
@@ -321,7 +356,10 @@ static void in_environment(void)
     text = NULL;
 }
 
-static void nothing(int status, void *block) { (void)status, (void)block; }
+static void nothing(int status, void *block)
+{
+    (void)status, (void)block;
+}
 
 static void at_exit(void)
 {
@@ -465,10 +503,11 @@ static void itself(void)
 static const struct place {
     const char *name;
     void (*body)(void);
-    const char *held; /* class of the block */
-    const char *witness; /* a regular expression for the text in the report */
+    const char *held;     /* class of the block */
+    const char *witness;  /* a regular expression for the text in the report */
     const char *at_abort; /* the same when abort keeps the pointer on its stack: then it is biu */
 } rows[] = {
+    /* clang-format off */
     {"data", data, "biu", "in_data", NULL},
     {"bss", bss, "biu", "in_bss", NULL},
     {"array", array, "biu", "in_array\\[7\\]", NULL},
@@ -510,6 +549,7 @@ static const struct place {
     {"slack", slack, "mel", "no pointer", NULL},
     {"hidden", hidden, "mel", "no pointer", NULL},
     {"itself", itself, "mel", "no pointer", NULL},
+    /* clang-format on */
 };
 
 int main(int argc, char **argv)

@@ -173,18 +173,41 @@ static NOINLINE void go_on(int step)
 {
     scrub();
     switch (step) {
-    case 0: member(1); break;
-    case 1: blocks(2); break;
-    case 2: parameter(3, NULL); break;
-    case 3: outer(4); break;
-    case 4: growing(5); break;
-    case 5: nameless(6); break;
-    case 6: pointed_at(7); break;
-    case 7: many(8, 1, 2, 3, 4, 5, NULL); break;
-    case 8: aligned(9); break;
-    case 9: thread_local(10); break;
-    case 10: with_thread(11); break;
-    default: exit(0);
+    case 0:
+        member(1);
+        break;
+    case 1:
+        blocks(2);
+        break;
+    case 2:
+        parameter(3, NULL);
+        break;
+    case 3:
+        outer(4);
+        break;
+    case 4:
+        growing(5);
+        break;
+    case 5:
+        nameless(6);
+        break;
+    case 6:
+        pointed_at(7);
+        break;
+    case 7:
+        many(8, 1, 2, 3, 4, 5, NULL);
+        break;
+    case 8:
+        aligned(9);
+        break;
+    case 9:
+        thread_local(10);
+        break;
+    case 10:
+        with_thread(11);
+        break;
+    default:
+        exit(0);
     }
     KEEP(&step);
 }

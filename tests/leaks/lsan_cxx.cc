@@ -20,7 +20,8 @@ extern "C" const char *__lsan_default_suppressions()
 
 static char *volatile kept;
 
-namespace shop {
+namespace shop
+{
 
 template <class T> static __attribute__((noinline)) void on_purpose(T bytes)
 {

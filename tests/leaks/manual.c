@@ -63,7 +63,10 @@ static NOINLINE void get_some(void)
     (void)lost;
 }
 
-static NOINLINE void first(void) { get_some(); }
+static NOINLINE void first(void)
+{
+    get_some();
+}
 
 static NOINLINE void second(void)
 {

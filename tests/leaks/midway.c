@@ -46,8 +46,8 @@ static void check(const char *what, unsigned how)
     memset(&l, 0, sizeof l);
     long answer = rtc_check_leaks(how, &l);
     printf("%s %ld: %lu/%lu (%lu/%lu) %lu/%lu %lu/%lu\n", what, answer, l.definite.blocks,
-           l.definite.bytes, l.definite.new_blocks, l.definite.new_bytes, l.indirect.blocks, l.indirect.bytes,
-           l.possible.blocks, l.possible.bytes);
+           l.definite.bytes, l.definite.new_blocks, l.definite.new_bytes, l.indirect.blocks,
+           l.indirect.bytes, l.possible.blocks, l.possible.bytes);
     fflush(stdout);
 }
 
@@ -76,7 +76,8 @@ static void counts(void)
     lose(2005);
     check("since it was told", RTC_NEW);
     check("nothing new", RTC_NEW);
-    print_answer("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
+    print_answer("other names",
+                 __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
     free(inside);
 }
 
@@ -106,7 +107,8 @@ static void silent(void)
 {
     void *volatile local_block = malloc(2031);
     check("nothing", RTC_ALL);
-    print_answer("other names", __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
+    print_answer("other names",
+                 __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0);
     free(local_block);
 }
 
@@ -150,7 +152,8 @@ static void *chase(void *about)
             count++;
         } else if (head) {
             struct node *rest = NULL;
-            for (struct node *n = head, *next; n; n = next) { /* reverse the list: in between there are two */
+            for (struct node *n = head, *next; n;
+                 n = next) { /* reverse the list: in between there are two */
                 next = n->next;
                 n->next = rest;
                 rest = n;
@@ -213,7 +216,8 @@ static void together(void)
         int status = 1;
         pid_t pid = fork();
         if (pid == 0) {
-            void *volatile first = malloc(2101); /* stacks of threads that it lacks may point to its place */
+            void *volatile first =
+                malloc(2101); /* stacks of threads that it lacks may point to its place */
             lose(2101);
             _exit((int)rtc_check_leaks(RTC_QUIET, NULL) - 1 + !first);
         }
@@ -356,7 +360,9 @@ static void left(void)
 
 /* ---- which ------------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 #define ONE(name) {#name, name}
+/* clang-format on */
 static const struct {
     const char *name;
     void (*run)(void);

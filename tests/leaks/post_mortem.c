@@ -204,7 +204,8 @@ static void behaviour(void)
     print_wait("children", 0);
     print_wait("all", __WALL);
     print_wait("clones", __WCLONE);
-    printf("descriptors: %d, threads: %d\n", count_entries("/proc/self/fd"), count_entries("/proc/self/task"));
+    printf("descriptors: %d, threads: %d\n", count_entries("/proc/self/fd"),
+           count_entries("/proc/self/task"));
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
@@ -410,7 +411,8 @@ static void replaced_by_own_call(void)
 static void stays(void)
 {
     twin();
-    execl("/etc/passwd", "passwd", (char *)NULL); /* it has to overwrite leftovers of the leak check */
+    execl("/etc/passwd", "passwd",
+          (char *)NULL); /* it has to overwrite leftovers of the leak check */
     die();
 }
 
@@ -453,11 +455,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*body)(void);
+        /* clang-format off */
     } what[] = {{"killed", killed},     {"many", many},           {"own_call", own_call},   {"no_stack", no_stack}, {"threads", threads},
                 {"hammer", hammer},     {"sandbox", sandbox},     {"child", child},       {"behaviour", behaviour},
                 {"closes", closes},     {"replaced", replaced},   {"stays", stays},       {"both", both},
                 {"replaced_by_own_call", replaced_by_own_call}, {"namespaces", namespaces},
                 {"inherited", inherited}, {"subreaper", subreaper}, {"execs", execs}};
+    /* clang-format on */
     program = argv[0];
     is_lost = argc == 3 && !strcmp(argv[2], "lost");
     if (argc == 3 && !strcmp(argv[1], "after")) {

@@ -5,7 +5,8 @@
  * Sizes identify blocks.
  */
 /* rtc-build: -pthread */
-#define SCRUB_BYTES 131072 /* all of a killed program's stack is scanned, as its stack pointer is unknown */
+#define SCRUB_BYTES \
+    131072 /* all of a killed program's stack is scanned, as its stack pointer is unknown */
 #include "scrub.h"
 
 #include <pthread.h>
@@ -52,9 +53,11 @@ static NOINLINE char *make_arena(void)
         return malloc(arena_bytes());
     if (!strcmp(kind, "data"))
         return data;
-    if (!strcmp(kind, "shared") && ((fd = memfd_create("arena", 0)) < 0 || ftruncate(fd, ARENA_BYTES)))
+    if (!strcmp(kind, "shared") &&
+        ((fd = memfd_create("arena", 0)) < 0 || ftruncate(fd, ARENA_BYTES)))
         abort();
-    void *p = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+                   fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
     return p == MAP_FAILED ? (abort(), NULL) : p;
 }
 
@@ -223,7 +226,8 @@ static NOINLINE void fill_and_leave(size_t bytes, int silently)
     }
     rtc_hide_region(arena(), arena_bytes());
     if (!silently)
-        print_answer("reset", (long)rtc_record_free_all(arena(), ARENA_BYTES) + rtc_show_region(arena(), ARENA_BYTES));
+        print_answer("reset", (long)rtc_record_free_all(arena(), ARENA_BYTES) +
+                                  rtc_show_region(arena(), ARENA_BYTES));
     if (is_in_heap())
         free(arena());
     else if (strcmp(kind, "data"))
@@ -270,7 +274,8 @@ static void *in_thread(void *number)
         return NULL; /* there is no checker */
     for (int round = 0; round < ROUNDS; round++) {
         char *p = from + round % 40 * 64;
-        if (!rtc_record_malloc(p, 48) || rtc_check_block(p + 5, NULL) != RTC_BLOCK_RECORDED || !rtc_record_free(p))
+        if (!rtc_record_malloc(p, 48) || rtc_check_block(p + 5, NULL) != RTC_BLOCK_RECORDED ||
+            !rtc_record_free(p))
             abort();
     }
     for (int i = 0; i < 20; i++)
@@ -350,13 +355,15 @@ static void alone(void)
 
 /* ---- which ------------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 #define ONE(name) {#name, name}
+/* clang-format on */
 static const struct {
     const char *name;
     void (*run)(void);
 } all[] = {
-    ONE(twins), ONE(answers), ONE(wrong), ONE(hidden), ONE(shown), ONE(ended), ONE(unmapped), ONE(threads), ONE(child), ONE(killed),
-    ONE(killed_both), ONE(alone),
+    ONE(twins),    ONE(answers), ONE(wrong), ONE(hidden), ONE(shown),       ONE(ended),
+    ONE(unmapped), ONE(threads), ONE(child), ONE(killed), ONE(killed_both), ONE(alone),
 };
 
 int main(int argc, char **argv)

@@ -4,14 +4,21 @@
 
 #include "rtcheck/check.h"
 
-namespace {
+namespace
+{
 
 struct pool {
     char *memory = new char[65536];
     std::size_t used = 0;
 
-    pool() { rtc_hide_region(memory, 65536); }
-    ~pool() { delete[] memory; }
+    pool()
+    {
+        rtc_hide_region(memory, 65536);
+    }
+    ~pool()
+    {
+        delete[] memory;
+    }
     pool(const pool &) = delete;
     pool &operator=(const pool &) = delete;
     __attribute__((noinline)) void *take(std::size_t bytes)
@@ -24,11 +31,15 @@ struct pool {
 };
 
 struct base {
-    virtual ~base() {}
+    virtual ~base()
+    {
+    }
     long a[4];
 };
 struct other {
-    virtual ~other() {}
+    virtual ~other()
+    {
+    }
     long b[4];
 };
 struct both : base, other {
@@ -56,6 +67,8 @@ int main()
     std::printf("realloc %d\n", rtc_record_realloc(p, p, 2804));
     std::printf("free %d\n", rtc_record_free(q) + rtc_record_free(p));
     the_pool->take(16);
-    std::printf("reset %d\n", static_cast<int>(rtc_record_free_all(static_cast<char *>(q) + 1, 4096)));
-    std::printf("show %d\n", rtc_show_region(the_pool->memory, 65536) + rtc_hide_region(the_pool->memory, 65536));
+    std::printf("reset %d\n",
+                static_cast<int>(rtc_record_free_all(static_cast<char *>(q) + 1, 4096)));
+    std::printf("show %d\n", rtc_show_region(the_pool->memory, 65536) +
+                                 rtc_hide_region(the_pool->memory, 65536));
 }

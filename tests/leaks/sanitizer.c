@@ -7,7 +7,9 @@ void __lsan_disable(void);
 void __lsan_do_leak_check(void);
 int __lsan_do_recoverable_leak_check(void);
 
-void __lsan_init(void) {}
+void __lsan_init(void)
+{
+}
 
 void __lsan_disable(void)
 {

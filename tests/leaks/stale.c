@@ -48,7 +48,9 @@ struct call {
 
 static struct call calls[] = {
     {"pause", SYS_pause, (void (*)(void))pause, {0}},
-    {"clock_nanosleep", SYS_clock_nanosleep, (void (*)(void))clock_nanosleep,
+    {"clock_nanosleep",
+     SYS_clock_nanosleep,
+     (void (*)(void))clock_nanosleep,
      {CLOCK_MONOTONIC, TIMER_ABSTIME, (long)&far, (long)&left}},
     {"poll", SYS_poll, (void (*)(void))poll, {(long)&none, 1, -1}},
     {"read", SYS_read, (void (*)(void))read, {0, (long)buffer, sizeof buffer}},

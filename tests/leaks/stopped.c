@@ -323,7 +323,7 @@ static const struct {
     ONE(stream_locked),           ONE(printing),
     ONE(flush_waits_for_running), ONE(flush_waits_for_sleeping),
     ONE(handler_joins),           ONE(destructor_joins),
-    ONE(handler_before_runtime),     ONE(busy),
+    ONE(handler_before_runtime),  ONE(busy),
     ONE(ends_together),
 };
 

@@ -19,7 +19,8 @@ struct program {
     void (*run)(void);
 };
 
-extern const struct program lock_programs[], libc_programs[], cxx_programs[]; /* the last has no name */
+extern const struct program lock_programs[], libc_programs[],
+    cxx_programs[]; /* the last has no name */
 
 /* Lose the block at the first call, if the program is to leak. */
 void plant(void);

@@ -71,12 +71,16 @@ static void exceptions()
     }
 }
 
-namespace {
+namespace
+{
 struct journal {
     std::vector<std::string> lines;
-    ~journal() { plant(); }
+    ~journal()
+    {
+        plant();
+    }
 };
-}
+} // namespace
 
 static thread_local journal own;
 
@@ -114,7 +118,7 @@ static void condition_queue()
 }
 
 const struct program cxx_programs[] = {
-    {"std_threads", std_threads}, {"futures", futures}, {"exceptions", exceptions},
-    {"thread_locals", thread_locals}, {"condition_queue", condition_queue},
-    {nullptr, nullptr},
+    {"std_threads", std_threads},         {"futures", futures},
+    {"exceptions", exceptions},           {"thread_locals", thread_locals},
+    {"condition_queue", condition_queue}, {nullptr, nullptr},
 };

@@ -76,7 +76,10 @@ static void *cache_body(void *unused)
     stay();
     return unused;
 }
-static void caches(void) { crowd_that_stays(cache_body); }
+static void caches(void)
+{
+    crowd_that_stays(cache_body);
+}
 
 static void *detached_body(void *unused)
 {
@@ -86,7 +89,10 @@ static void *detached_body(void *unused)
     free(own);
     return unused;
 }
-static void detached(void) { crowd_that_stays(detached_body); }
+static void detached(void)
+{
+    crowd_that_stays(detached_body);
+}
 
 static void *result_body(void *unused)
 {
@@ -186,12 +192,14 @@ static void on_timer(union sigval value)
 static void timers(void)
 {
     timer_t timer;
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = on_timer,
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD,
+                             .sigev_notify_function = on_timer,
                              .sigev_value.sival_ptr = &done};
     sem_init(&done, 0, 0);
     if (timer_create(CLOCK_MONOTONIC, &event, &timer))
         abort();
-    timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = 1000, .it_interval.tv_nsec = 2000000},
+    timer_settime(timer, 0,
+                  &(struct itimerspec){.it_value.tv_nsec = 1000, .it_interval.tv_nsec = 2000000},
                   NULL);
     for (int i = 0; i < 3; i++)
         sem_wait(&done);
@@ -214,7 +222,10 @@ static void *aio_body(void *unused)
     plant();
     return unused;
 }
-static void asynchronous(void) { crowd(aio_body); }
+static void asynchronous(void)
+{
+    crowd(aio_body);
+}
 
 /* ---- data of libc and the loader -------------------------------------------------------------------- */
 
@@ -241,7 +252,10 @@ static void *names_body(void *unused)
     plant();
     return unused;
 }
-static void names(void) { crowd(names_body); }
+static void names(void)
+{
+    crowd(names_body);
+}
 
 static void *load_body(void *unused)
 {
@@ -254,7 +268,10 @@ static void *load_body(void *unused)
     plant();
     return unused;
 }
-static void load(void) { crowd(load_body); }
+static void load(void)
+{
+    crowd(load_body);
+}
 
 static void *fork_body(void *unused)
 {
@@ -270,7 +287,10 @@ static void *fork_body(void *unused)
     plant();
     return unused;
 }
-static void forks(void) { crowd(fork_body); }
+static void forks(void)
+{
+    crowd(fork_body);
+}
 
 /* ---- coroutines ---------------------------------------------------------------------------------------- */
 
@@ -300,12 +320,17 @@ static void *coroutine_body(void *unused)
     free(stack);
     return unused;
 }
-static void coroutines(void) { crowd(coroutine_body); }
+static void coroutines(void)
+{
+    crowd(coroutine_body);
+}
 
 const struct program libc_programs[] = {
+    /* clang-format off */
     {"keys", keys}, {"caches", caches}, {"detached", detached}, {"results", results},
     {"cancel", cancel}, {"c11", c11}, {"signals", signals}, {"timers", timers},
     {"asynchronous", asynchronous}, {"names", names}, {"load", load}, {"forks", forks},
     {"coroutines", coroutines},
     {NULL, NULL},
+    /* clang-format on */
 };

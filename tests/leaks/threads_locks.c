@@ -106,7 +106,10 @@ static void *rwlock_body(void *unused)
     plant();
     return unused;
 }
-static void rwlock(void) { crowd(rwlock_body); } /* the table is held at the end */
+static void rwlock(void)
+{
+    crowd(rwlock_body);
+} /* the table is held at the end */
 
 static void *robust_body(void *mutex)
 {
@@ -156,7 +159,10 @@ static void barrier(void)
 }
 
 static char **once_table;
-static void make_table(void) { once_table = calloc(20, sizeof *once_table); }
+static void make_table(void)
+{
+    once_table = calloc(20, sizeof *once_table);
+}
 
 static void drop_table(void)
 {
@@ -186,7 +192,7 @@ static void once(void)
 }
 
 const struct program lock_programs[] = {
-    {"pool", pool}, {"semaphores", semaphores}, {"rwlock", rwlock}, {"robust", robust},
-    {"barrier", barrier}, {"once", once},
+    {"pool", pool},     {"semaphores", semaphores}, {"rwlock", rwlock},
+    {"robust", robust}, {"barrier", barrier},       {"once", once},
     {NULL, NULL},
 };

@@ -43,8 +43,7 @@ static __attribute__((noinline)) void planted_double_free(void)
     if (!sink || !other)
         return;
     free(sink);
-    free(
-        other); /* in between: glibc, without its thread caches, does not detect the double free */
+    free(other); /* in between: glibc, without its thread caches, does not detect the double free */
     free(sink);
 }
 

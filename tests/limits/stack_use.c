@@ -322,10 +322,11 @@ static void growing(void)
     }
 #define FOUR(x) SITE(x##0) SITE(x##1) SITE(x##2) SITE(x##3)
 FOUR(1)
-FOUR(2) FOUR(3) FOUR(4)
+FOUR(2)
+FOUR(3)
+FOUR(4)
 #define FOUR_NAMES(x) site_##x##0, site_##x##1, site_##x##2, site_##x##3
-    static void (*const sites[])(void *) = {FOUR_NAMES(1), FOUR_NAMES(2), FOUR_NAMES(3),
-                                            FOUR_NAMES(4)};
+static void (*const sites[])(void *) = {FOUR_NAMES(1), FOUR_NAMES(2), FOUR_NAMES(3), FOUR_NAMES(4)};
 
 static void new_places(void)
 {

@@ -45,13 +45,19 @@ static NOINLINE void dive(unsigned levels, unsigned n)
     NO_TAIL_CALL;
 }
 
-#define SITE(i) \
-    case i: dive(levels, n); __asm__ volatile("nop # " #i); break
+#define SITE(i)                        \
+    case i:                            \
+        dive(levels, n);               \
+        __asm__ volatile("nop # " #i); \
+        break
 
 static NOINLINE void from_some_site(unsigned levels, unsigned n)
 {
     switch (n % 4) {
-        SITE(0); SITE(1); SITE(2); SITE(3);
+        SITE(0);
+        SITE(1);
+        SITE(2);
+        SITE(3);
     }
 }
 

@@ -41,7 +41,8 @@ static void drop(struct cached_stack *t, unsigned i)
     t->count--;
 }
 
-static void spoil(struct cached_stack *t, const char *fault, enum oracle_end *end, uintptr_t *decoded)
+static void spoil(struct cached_stack *t, const char *fault, enum oracle_end *end,
+                  uintptr_t *decoded)
 {
     static _Atomic unsigned calls;
     if (!fault || t->count < 4 || t->cut || atomic_fetch_add(&calls, 1) % 50 != 49)
@@ -58,7 +59,8 @@ static void spoil(struct cached_stack *t, const char *fault, enum oracle_end *en
     else if (!strcmp(fault, "short"))
         t->count = middle;
     else if (!strcmp(fault, "long"))
-        t->frame[t->count++] = (struct oracle_frame){t->frame[0].pc, t->frame[t->count - 1].sp + 16};
+        t->frame[t->count++] =
+            (struct oracle_frame){t->frame[0].pc, t->frame[t->count - 1].sp + 16};
     else if (!strcmp(fault, "cut"))
         *end = ORACLE_CUT_DEPTH;
     else if (!strcmp(fault, "depot"))

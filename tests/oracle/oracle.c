@@ -30,9 +30,9 @@ struct stack {
 };
 
 struct verdict {
-    const char *wrong; /* NULL: equal, or explained */
-    unsigned at;       /* index of the frame */
-    unsigned frames;   /* compared */
+    const char *wrong;  /* NULL: equal, or explained */
+    unsigned at;        /* index of the frame */
+    unsigned frames;    /* compared */
     uint64_t explained; /* bits of enum oracle_counter */
 };
 
@@ -70,10 +70,10 @@ static bool explained(struct walk *w, const struct stack *s, struct verdict *v, 
         v->explained |= 1u << COUNT_NO_CFI_SP;
         return true;
     }
-    v->wrong = no_cfi                        ? "neither libunwind's nor what rbp leads to"
-               : !w->more                    ? "libunwind ends before"
-               : w->pc == s->frame[at].pc    ? "sp"
-                                             : "pc";
+    v->wrong = no_cfi                     ? "neither libunwind's nor what rbp leads to"
+               : !w->more                 ? "libunwind ends before"
+               : w->pc == s->frame[at].pc ? "sp"
+                                          : "pc";
     v->at = at;
     return false;
 }
@@ -171,7 +171,7 @@ static unsigned near(const struct verdict *v, unsigned i)
 }
 
 static void report_frames(struct walk *w, const unw_context_t *here, const struct stack *s,
-                 const struct verdict *v)
+                          const struct verdict *v)
 {
     static const char *const end[] = {"outermost", "cut", "no info", "left the stack", "other"};
     char *room = results_note();

@@ -110,7 +110,8 @@ static int note_index(struct dl_phdr_info *info, size_t size, void *pc)
     (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        here |= ph->p_type == PT_LOAD && (uintptr_t)pc - info->dlpi_addr - ph->p_vaddr < ph->p_memsz;
+        here |=
+            ph->p_type == PT_LOAD && (uintptr_t)pc - info->dlpi_addr - ph->p_vaddr < ph->p_memsz;
         index |= ph->p_type == PT_GNU_EH_FRAME;
     }
     return here && index;

@@ -23,8 +23,8 @@
 #define CALLS_MAX 400
 
 static const int runtime_calls[] = {
-    SYS_mmap,   SYS_munmap,        SYS_mprotect,    SYS_madvise, SYS_futex, SYS_gettid,
-    SYS_getpid, SYS_clock_gettime, SYS_sched_yield, SYS_exit_group,
+    SYS_mmap,   SYS_munmap, SYS_mprotect,      SYS_madvise,     SYS_futex,
+    SYS_gettid, SYS_getpid, SYS_clock_gettime, SYS_sched_yield, SYS_exit_group,
 };
 
 /* System calls of signal returns and interruptions: strace of a quiet run does not show them. */

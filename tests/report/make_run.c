@@ -38,8 +38,7 @@ static uint32_t add_map(struct build *b, uint32_t area, uint64_t bias)
 
 static void add_threads(const struct build *b, uint32_t area, uint64_t allocs, uint64_t frees)
 {
-    build_thread(build_records(b, area, SEGMENT_THREADS, 4), 1,
-                 allocs, frees);
+    build_thread(build_records(b, area, SEGMENT_THREADS, 4), 1, allocs, frees);
 }
 
 /* A double free, in `area` as in others, at the stacks that the root's depot has. */
@@ -177,7 +176,8 @@ static void make_odd(const struct build *b, uint32_t area)
     e->address = e->block - 8;
 }
 
-static struct leak_group *add_leak(struct segment *s, enum reach reach, enum witness witness, uint64_t at)
+static struct leak_group *add_leak(struct segment *s, enum reach reach, enum witness witness,
+                                   uint64_t at)
 {
     struct leak_group *g = build_leak(s, reach, s->count % 3 + 1, 2, 20 + 2 * s->count);
 
@@ -246,7 +246,8 @@ static void add_check(const struct build *b, uint32_t root)
 static void make_clean(const struct build *b, uint32_t area)
 {
     errors_of(b, area)->count = 0;
-    memset(build_image_header(b, area)->bad_frees, 0, sizeof build_image_header(b, area)->bad_frees);
+    memset(build_image_header(b, area)->bad_frees, 0,
+           sizeof build_image_header(b, area)->bad_frees);
 }
 
 static const char *value_of(const char *word, const char *name)

@@ -122,8 +122,8 @@ static void print_variables(void)
     static char text[8192];
     size_t count = 64, used = 0;
     rtc_profile_t *p;
-    if (rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL) != 0 || rtc_profile_query_vars(p, list, &count) < 0 ||
-        rtc_profile_start_reads(p, 0) != 0)
+    if (rtc_profile_open(RTC_PROFILE_PROCESS, 0, 0, &p, NULL) != 0 ||
+        rtc_profile_query_vars(p, list, &count) < 0 || rtc_profile_start_reads(p, 0) != 0)
         _exit(101);
     for (size_t i = 0; i < count; i++)
         bad[i] = rtc_profile_read_u64(p, list[i].id, &value[i]);
@@ -131,7 +131,8 @@ static void print_variables(void)
         _exit(101);
     for (size_t i = 0; i < count; i++)
         if (bad[i] == 0)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s %" PRIu64 "\n", list[i].name, value[i]);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s %" PRIu64 "\n",
+                                     list[i].name, value[i]);
     if (write(1, text, used) != (ssize_t)used)
         _exit(101);
 }

@@ -45,20 +45,35 @@ static uintptr_t word(uintptr_t stack)
     static const char text[8] = "overflow";
     uintptr_t w;
     switch (chance() % 14) {
-    case 0: return 0;
-    case 1: return chance();
-    case 2: return chance() >> 17;
-    case 3: return chance() % 100000;
-    case 4: memcpy(&w, text, sizeof w); return w;
-    case 5: return (uintptr_t)forbidden + chance() % 4096;
-    case 6: return (uintptr_t)qsort + chance() % 600;
-    case 7: return (uintptr_t)printf + chance() % 100000;
-    case 8: return (uintptr_t)far_frame + chance() % 64;
-    case 9: return (uintptr_t)&saved[chance() % WORDS];
-    case 10: return stack + chance() % 4096 * 8;
-    case 11: return stack + chance() % 512 * 8;
-    case 12: return stack - chance() % 512;
-    default: return (uintptr_t)forbidden - chance() % 65536 * 8;
+    case 0:
+        return 0;
+    case 1:
+        return chance();
+    case 2:
+        return chance() >> 17;
+    case 3:
+        return chance() % 100000;
+    case 4:
+        memcpy(&w, text, sizeof w);
+        return w;
+    case 5:
+        return (uintptr_t)forbidden + chance() % 4096;
+    case 6:
+        return (uintptr_t)qsort + chance() % 600;
+    case 7:
+        return (uintptr_t)printf + chance() % 100000;
+    case 8:
+        return (uintptr_t)far_frame + chance() % 64;
+    case 9:
+        return (uintptr_t)&saved[chance() % WORDS];
+    case 10:
+        return stack + chance() % 4096 * 8;
+    case 11:
+        return stack + chance() % 512 * 8;
+    case 12:
+        return stack - chance() % 512;
+    default:
+        return (uintptr_t)forbidden - chance() % 65536 * 8;
     }
 }
 

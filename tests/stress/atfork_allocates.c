@@ -11,7 +11,7 @@
 #include <string.h>
 
 static pthread_mutex_t one_fork = PTHREAD_MUTEX_INITIALIZER; /* held across a fork */
-static char *kept; /* from one handler to the next one */
+static char *kept;                                           /* from one handler to the next one */
 
 static void swap(size_t bytes)
 {

@@ -364,7 +364,8 @@ static int sandbox(const char *arg)
     pid_t pid = fork();
     if (pid == 0) {
         must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-                 prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0, "sandbox");
+                 prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0,
+             "sandbox");
         free_kept(12);
         exit(0);
     }
@@ -504,12 +505,14 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(const char *arg);
     } kinds[] = {
+        /* clang-format off */
         {"vfork_exit", vfork_exit}, {"vfork_exec", vfork_exec}, {"spawn", spawn},
         {"shell", shell},           {"daemon", become_daemon},  {"orphan", orphan},
         {"threads", threads},       {"handler", handler},       {"atfork", atfork},
         {"nested", nested},         {"late_exec", late_exec},
         {"sandbox", sandbox},       {"unseen_large", unseen_large},
         {"unseen_begins", unseen_begins},     {"vfork_allocates", vfork_allocates}, {"program", run_program},
+        /* clang-format on */
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (argc > 1 && strcmp(argv[1], kinds[i].name) == 0)

@@ -154,9 +154,10 @@ __attribute__((noinline)) static struct parcel *book_resize(struct worker *w, st
     struct line *l = w->line;
     uint64_t before = old->bytes;
     check(old);
-    put(&l->flight[0], ONE_BLOCK + bytes);   /* the new one exists, the old one still does */
+    put(&l->flight[0], ONE_BLOCK + bytes);        /* the new one exists, the old one still does */
     put(&l->flight[1], (uint64_t)bytes - before); /* done */
-    put(&l->flight[2], 0 - ONE_BLOCK - before);   /* resized in place: between the old and the new life */
+    put(&l->flight[2],
+        0 - ONE_BLOCK - before); /* resized in place: between the old and the new life */
     struct parcel *volatile p = realloc(old, bytes);
     close_entry(l, (uint64_t)bytes - before);
     return seal(p, bytes);

@@ -41,8 +41,8 @@ enum place_state { EMPTY_NEW, EMPTY, LIVE, IN_FLIGHT };
 struct place {
     _Atomic uint32_t state; /* enum place_state */
     uint32_t bytes;
-    uint8_t *block;     /* the last one, also when EMPTY */
-    uint64_t freed_as;  /* number of that free, counted by its writer */
+    uint8_t *block;    /* the last one, also when EMPTY */
+    uint64_t freed_as; /* number of that free, counted by its writer */
 };
 
 struct writer {

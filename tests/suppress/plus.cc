@@ -12,19 +12,28 @@
 #define KEPT __attribute__((noinline, noipa))
 #endif
 
-namespace shop {
+namespace shop
+{
 
 template <typename T> struct shelf {
     T *items = nullptr;
-    inline void fill(int count) { items = new T[count](); }
+    inline void fill(int count)
+    {
+        items = new T[count]();
+    }
 };
 
 struct box {
     long word = 1;
-    virtual ~box() {}
+    virtual ~box()
+    {
+    }
 };
 
-static inline __attribute__((always_inline)) box *make_box() { return new box; }
+static inline __attribute__((always_inline)) box *make_box()
+{
+    return new box;
+}
 
 } // namespace shop
 

@@ -10,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MUST(condition) \
-    ((condition) ? (void)0 : in_child_failed(__FILE__, __LINE__, #condition))
+#define MUST(condition) ((condition) ? (void)0 : in_child_failed(__FILE__, __LINE__, #condition))
 
 static inline _Noreturn void in_child_failed(const char *file, int line, const char *condition)
 {

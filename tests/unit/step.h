@@ -17,10 +17,11 @@ static inline __attribute__((always_inline)) void steps_begin(void)
 
 static inline __attribute__((always_inline)) void steps_end(void)
 {
-    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
-                     :
-                     : "i"(~TRAP_FLAG)
-                     : "memory", "cc");
+    __asm__ volatile(
+        "lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+        :
+        : "i"(~TRAP_FLAG)
+        : "memory", "cc");
 }
 
 #endif

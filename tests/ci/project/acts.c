@@ -88,8 +88,10 @@ int main(int argc, char **argv)
     static const struct {
         char letter;
         void (*act)(void);
+        /* clang-format off */
     } acts[] = {{'l', leak}, {'h', leak_with_indirect}, {'p', keep_inside}, {'k', keep}, {'d', free_twice},
                 {'m', free_inside}, {'x', free_what_is_static}, {'w', write_past_end}, {'f', in_child}};
+    /* clang-format on */
 
     for (const char *letter = argc > 1 ? argv[1] : ACTS; *letter; letter++)
         for (unsigned i = 0; i < sizeof acts / sizeof *acts; i++)

@@ -84,7 +84,8 @@ int main(void)
 {
     stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
     sigaltstack(&stack, NULL);
-    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate, .sa_flags = SA_ONSTACK}, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_alternate, .sa_flags = SA_ONSTACK},
+              NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_leaving, .sa_flags = SA_ONSTACK}, NULL);
     sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_either}, NULL);
     for (unsigned i = 0; i < 60; i++)

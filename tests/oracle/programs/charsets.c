@@ -21,8 +21,8 @@ static void convert(void *name)
 
 int main(void)
 {
-    static const char *const names[] = {"UTF-16", "UTF-32", "UTF-7", "ISO-2022-JP", "ISO-2022-KR",
-                                        "IBM037", "KOI8-R", "ISO-8859-15"};
+    static const char *const names[] = {"UTF-16",      "UTF-32", "UTF-7",  "ISO-2022-JP",
+                                        "ISO-2022-KR", "IBM037", "KOI8-R", "ISO-8859-15"};
     churn(1);
     for (unsigned i = 0; i < 200; i++)
         dive(3 + i % 3, convert, (void *)names[i * 5 % 8]);

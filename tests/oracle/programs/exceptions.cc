@@ -13,7 +13,9 @@ static unsigned destroyed, caught;
 
 struct holder {
     std::string *text;
-    explicit holder(unsigned n) : text(new std::string(40 + n % 10, 'x')) {}
+    explicit holder(unsigned n) : text(new std::string(40 + n % 10, 'x'))
+    {
+    }
     holder(const holder &) = delete;
     ~holder()
     {

@@ -4,8 +4,9 @@
  */
 #include "deep.h"
 
-#define TEN(call, n) call(n##0) call(n##1) call(n##2) call(n##3) call(n##4) call(n##5) call(n##6) \
-    call(n##7) call(n##8) call(n##9)
+#define TEN(call, n)                                                                        \
+    call(n##0) call(n##1) call(n##2) call(n##3) call(n##4) call(n##5) call(n##6) call(n##7) \
+        call(n##8) call(n##9)
 #define ALL(call) TEN(call, 1) TEN(call, 2) TEN(call, 3) TEN(call, 4) TEN(call, 5)
 #define DECLARE(n) int function_##n(int);
 #define CALL(n) sum += function_##n(sum);

@@ -15,14 +15,24 @@ static void at_the_end(void *unused)
     churn(1);
 }
 
-#define SITE(n) \
-    case n: dive(levels, at_the_end, NULL); __asm__ volatile("nop # " #n); break
+#define SITE(n)                         \
+    case n:                             \
+        dive(levels, at_the_end, NULL); \
+        __asm__ volatile("nop # " #n);  \
+        break
 
 /* One function, eight return addresses. */
 static NOINLINE void from_some_site(unsigned site, unsigned levels)
 {
     switch (site % 8) {
-        SITE(0); SITE(1); SITE(2); SITE(3); SITE(4); SITE(5); SITE(6); SITE(7);
+        SITE(0);
+        SITE(1);
+        SITE(2);
+        SITE(3);
+        SITE(4);
+        SITE(5);
+        SITE(6);
+        SITE(7);
     }
 }
 

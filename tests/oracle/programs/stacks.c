@@ -44,8 +44,8 @@ static void run_on(void *stack, void *(*body)(void *), unsigned long n)
 
 int main(void)
 {
-    void *mapped = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *mapped =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void *block = aligned_alloc(4096, STACK_BYTES);
     for (unsigned i = 0; i < 24; i++)
         run_on(i % 3 ? mapped : block, i % 2 ? shallow : deeper, i);

@@ -49,10 +49,12 @@ static void with_stray_rbp(void *unused)
     uintptr_t numbers[2] = {visits % 5, visits % 3 ? 0x900000006 : visits};
     uintptr_t text[2];
     memcpy(text, "a text of a size", sizeof text);
+    /* clang-format off */
     const uintptr_t stray[] = {0, 1, (uintptr_t)numbers, (uintptr_t)text, (uintptr_t)elsewhere,
                                (uintptr_t)forbidden, (uintptr_t)forbidden + 2 * STACK_BYTES,
                                (uintptr_t)forbidden + 5 * STACK_BYTES,
                                (uintptr_t)&numbers + (16 << 20), UINTPTR_MAX - 7};
+    /* clang-format on */
     for (unsigned i = 0; i < sizeof stray / sizeof stray[0]; i++)
         any(bottom, NULL, stray[i]);
 }

@@ -11,7 +11,8 @@
 #include <stdexcept>
 #include <string>
 
-namespace {
+namespace
+{
 
 struct jump_target {
     jmp_buf at;
@@ -125,16 +126,41 @@ NOINLINE void wander(unsigned depth)
     for (unsigned n = random_below(3) + 1; n && steps; n--) {
         steps--;
         switch (random_below(12)) {
-        case 0: case 1: wander(depth + 1); break;
-        case 2: in_alloca(depth + 2); break;
-        case 3: in_realigned(depth + 2); break;
-        case 4: in_large(depth + 2); break;
-        case 5: if (!innermost) in_sort(depth + 4); break;
-        case 6: if (!innermost) in_library(depth + 4); break;
-        case 7: tries++; in_try(depth + 2); tries--; break;
-        case 8: in_setjmp(depth + 2); break;
-        case 9: if (random_below(3) == 0) leave(); break;
-        default: churn(1);
+        case 0:
+        case 1:
+            wander(depth + 1);
+            break;
+        case 2:
+            in_alloca(depth + 2);
+            break;
+        case 3:
+            in_realigned(depth + 2);
+            break;
+        case 4:
+            in_large(depth + 2);
+            break;
+        case 5:
+            if (!innermost)
+                in_sort(depth + 4);
+            break;
+        case 6:
+            if (!innermost)
+                in_library(depth + 4);
+            break;
+        case 7:
+            tries++;
+            in_try(depth + 2);
+            tries--;
+            break;
+        case 8:
+            in_setjmp(depth + 2);
+            break;
+        case 9:
+            if (random_below(3) == 0)
+                leave();
+            break;
+        default:
+            churn(1);
         }
     }
 }
@@ -146,8 +172,10 @@ int main()
     churn(1);
     while (steps) {
         unsigned start = random_below(9);
-        dive(start, [](void *) { wander(0); }, nullptr);
+        dive(
+            start, [](void *) { wander(0); }, nullptr);
     }
-    printf("wander: %s, %s\n", thrown ? "thrown" : "nothing thrown", jumped ? "jumped" : "no jumps");
+    printf("wander: %s, %s\n", thrown ? "thrown" : "nothing thrown",
+           jumped ? "jumped" : "no jumps");
     return 0;
 }

@@ -20,14 +20,18 @@ struct Wide {
 };
 
 struct Failure : std::runtime_error {
-    Failure(int n, std::string text) : std::runtime_error(std::move(text)), number(n) {}
+    Failure(int n, std::string text) : std::runtime_error(std::move(text)), number(n)
+    {
+    }
     int number;
-    std::vector<std::string> details = std::vector<std::string>(10, "a detail that does not fit inline");
+    std::vector<std::string> details =
+        std::vector<std::string>(10, "a detail that does not fit inline");
 };
 
 static int risky(int n)
 {
-    std::string text = "job " + std::to_string(n) + " " + std::string(static_cast<size_t>(n % 60), '*');
+    std::string text =
+        "job " + std::to_string(n) + " " + std::string(static_cast<size_t>(n % 60), '*');
     if (n % 3 == 0)
         throw Failure(n, text);
     return static_cast<int>(text.size());
@@ -82,7 +86,8 @@ static void containers()
     size_t longest = 0;
     for (auto &l : lists)
         longest = std::max(longest, l.second.size());
-    std::cout << "lists " << lists.size() << " longest " << longest << " shared " << shared.size() << '\n';
+    std::cout << "lists " << lists.size() << " longest " << longest << " shared " << shared.size()
+              << '\n';
 }
 
 static void news()
@@ -104,7 +109,8 @@ static void news()
     try {
         delete[] new char[huge];
     } catch (const std::bad_alloc &e) {
-        std::cout << "refused " << e.what() << ' ' << (new (std::nothrow) char[huge] == nullptr) << '\n';
+        std::cout << "refused " << e.what() << ' ' << (new (std::nothrow) char[huge] == nullptr)
+                  << '\n';
     }
 }
 

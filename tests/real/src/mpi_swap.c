@@ -31,8 +31,8 @@ static unsigned long swap(unsigned round, int rank)
     uint64_t *out = malloc(WORDS * sizeof *out), *in = malloc(WORDS * sizeof *in);
     for (unsigned i = 0; i < WORDS; i++)
         out[i] = word(round, rank, i);
-    MPI_Sendrecv(out, WORDS, MPI_UINT64_T, !rank, 1, in, WORDS, MPI_UINT64_T, !rank, 1, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, WORDS, MPI_UINT64_T, !rank, 1, in, WORDS, MPI_UINT64_T, !rank, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (unsigned i = 0; i < WORDS; i++)
         wrong += in[i] != word(round, !rank, i);
     free(out);
@@ -43,7 +43,9 @@ static unsigned long swap(unsigned round, int rank)
 
 int main(int argc, char **argv)
 {
-    int rank, ranks, is_set = rtc_event_set_handler && rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 0, count, NULL) == 0;
+    int rank, ranks,
+        is_set = rtc_event_set_handler &&
+                 rtc_event_set_handler(RTC_EVENT_VM_UNMAPPED, 0, count, NULL) == 0;
     unsigned long wrong = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -52,7 +54,9 @@ int main(int argc, char **argv)
     for (unsigned round = 0; round < rounds; round++)
         wrong += swap(round, rank);
     printf("rank %d of %d: %u rounds, %lu words wrong, %s\n", rank, ranks, rounds, wrong,
-           !is_set ? "not checked" : gone < rounds ? "checked, not told" : "checked");
+           !is_set         ? "not checked"
+           : gone < rounds ? "checked, not told"
+                           : "checked");
     MPI_Finalize();
     return wrong != 0;
 }

@@ -16,10 +16,16 @@ template <typename... T> struct Overloaded : T... {
 template <typename... T> Overloaded(T...) -> Overloaded<T...>;
 
 template <int N> struct Fold {
-    static int of(const std::vector<int> &v) { return v[N % v.size()] + Fold<N - 1>::of(v); }
+    static int of(const std::vector<int> &v)
+    {
+        return v[N % v.size()] + Fold<N - 1>::of(v);
+    }
 };
 template <> struct Fold<0> {
-    static int of(const std::vector<int> &v) { return v[0]; }
+    static int of(const std::vector<int> &v)
+    {
+        return v[0];
+    }
 };
 
 int main()

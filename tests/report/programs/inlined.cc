@@ -5,7 +5,8 @@
 
 void *volatile kept[2];
 
-namespace store {
+namespace store
+{
 struct shelf {
     template <typename T> inline __attribute__((always_inline)) T *put(size_t n)
     {
@@ -20,7 +21,8 @@ struct shelf {
 
 __attribute__((noinline)) static void call(size_t n)
 {
-    auto lambda = [&](size_t more) __attribute__((noinline)) {
+    auto lambda = [&](size_t more) __attribute__((noinline))
+    {
         store::shelf shelf;
         kept[1] = shelf.put<short>(n + more); /* LINE lambda */
     };

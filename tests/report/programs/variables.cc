@@ -20,14 +20,16 @@ struct outer : base {
     unsigned low : 4, high : 4;
 };
 
-outer config = {}; /* LINE config */
+outer config = {};                                          /* LINE config */
 __attribute__((used)) static const int table[3][4] = {{1}}; /* LINE table */
-static volatile char text[40]; /* LINE text */
-int *pointer = nullptr; /* LINE pointer */
+static volatile char text[40];                              /* LINE text */
+int *pointer = nullptr;                                     /* LINE pointer */
 
-namespace store {
+namespace store
+{
 int count = 7; /* LINE count */
-namespace {
+namespace
+{
 volatile int hidden = 8; /* LINE hidden */
 }
 struct shelf {

@@ -12,10 +12,10 @@ char *lib_copy(size_t);
 
 #define KEPT __attribute__((noinline, noclone))
 #define INLINED inline __attribute__((always_inline))
-#define TAKE(call) \
-    { \
+#define TAKE(call)               \
+    {                            \
         void *volatile p = call; \
-        return p; \
+        return p;                \
     }
 
 static void *volatile sink, *volatile kept[8];
@@ -27,40 +27,47 @@ KEPT static void lose(void *p)
     sink = nullptr;
 }
 
-KEPT static void hold(void *p) { kept[kept_count++] = p; }
-KEPT static void hold_inside(void *p) { kept[kept_count++] = static_cast<char *>(p) + 8; }
+KEPT static void hold(void *p)
+{
+    kept[kept_count++] = p;
+}
+KEPT static void hold_inside(void *p)
+{
+    kept[kept_count++] = static_cast<char *>(p) + 8;
+}
 
-namespace shop {
+namespace shop
+{
 
 template <typename T> struct shelf {
-    KEPT void *fill(int count) TAKE(new T[count])
-    KEPT void *take(size_t n) TAKE(malloc(n))
+    KEPT void *fill(int count) TAKE(new T[count]) KEPT void *take(size_t n) TAKE(malloc(n))
 };
 
 struct box {
-    KEPT static void *make(size_t n) TAKE(operator new(n))
-    KEPT void *make(int n) const TAKE(malloc(n))
+    KEPT static void *make(size_t n) TAKE(operator new(n)) KEPT void *make(int n) const
+        TAKE(malloc(n))
 };
 
-namespace {
+namespace
+{
 KEPT void *anonymous(size_t n) TAKE(malloc(n))
 }
 
-KEPT void *operator+(const box &, int n) TAKE(malloc(n))
-static INLINED void *inlined(size_t n) TAKE(malloc(n))
-template <typename T> static INLINED void *inlined_template(size_t n) TAKE(inlined(n * sizeof(T)))
+KEPT void *operator+(const box &, int n) TAKE(malloc(n)) static INLINED void *inlined(size_t n)
+    TAKE(malloc(n)) template <typename T>
+    static INLINED void *inlined_template(size_t n) TAKE(inlined(n * sizeof(T)))
 
 } // namespace shop
 
-KEPT static void *plain(size_t n) TAKE(malloc(n))
-KEPT static void *plain2(size_t n) TAKE(plain(n))
-KEPT static void *recurse(size_t n, int depth) TAKE(depth > 0 ? recurse(n, depth - 1) : plain(n))
-KEPT static void *uses_inlined(size_t n) TAKE(shop::inlined(n))
-KEPT static void *uses_template(size_t n) TAKE(shop::inlined_template<char>(n))
-extern "C" KEPT void *c_linkage(size_t n) TAKE(calloc(n, 1))
-KEPT static void *aligned(size_t n) TAKE(aligned_alloc(64, n))
+KEPT static void *plain(size_t n) TAKE(malloc(n)) KEPT static void *plain2(size_t n)
+    TAKE(plain(n)) KEPT static void *recurse(size_t n, int depth)
+        TAKE(depth > 0 ? recurse(n, depth - 1) : plain(n)) KEPT static void *uses_inlined(size_t n)
+            TAKE(shop::inlined(n)) KEPT static void *uses_template(size_t n)
+                TAKE(shop::inlined_template<char>(n)) extern "C" KEPT void *c_linkage(size_t n)
+                    TAKE(calloc(n, 1)) KEPT static void *aligned(size_t n)
+                        TAKE(aligned_alloc(64, n))
 
-KEPT static void *posix_aligned(size_t n)
+                            KEPT static void *posix_aligned(size_t n)
 {
     void *p = nullptr;
     if (posix_memalign(&p, 128, n) != 0)

@@ -13,10 +13,12 @@
 
 #include <cmocka.h>
 
+/* clang-format off */
 static const uint64_t numbers[] = {
     0,      1,          9,          10,          15,         16,
     99,     100,        255,        256,         4095,       65535,
     123456, 4294967295, 4294967296, 1ull << 63, UINT64_MAX - 1, UINT64_MAX};
+/* clang-format on */
 
 /*
  * A line truncated to each possible length: no byte is written past the buffer, and it is
@@ -89,12 +91,14 @@ static void refusing_numbers(void **state)
         const char *text;
         bool hex;
     } rows[] = {
+        /* clang-format off */
         {"", false},      {"x1", false},  {"-1", false},
         {"+1", false},    {" 1", false},  {"18446744073709551616", false},
         {"184467440737095516150", false}, {"99999999999999999999999999", false},
         {"a", false},     {"/", false},   {":", false},
         {"", true},       {"g", true},    {"@", true},
         {"10000000000000000", true},
+        /* clang-format on */
     };
     for (size_t i = 0; i < countof(rows); i++) {
         const char *s = rows[i].text;
@@ -127,8 +131,8 @@ static void comparing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cutting),          cmocka_unit_test(putting_numbers),
-        cmocka_unit_test(parsing_numbers),  cmocka_unit_test(refusing_numbers),
+        cmocka_unit_test(cutting),         cmocka_unit_test(putting_numbers),
+        cmocka_unit_test(parsing_numbers), cmocka_unit_test(refusing_numbers),
         cmocka_unit_test(comparing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,8 +81,12 @@ int __wrap_os_perf_open(const struct perf_event_attr *attr, int pid, int cpu, in
     if (group >= 0)
         assert_true(machine_event(group)->open && machine_event(group)->leader == group);
     int fd = MACHINE_FD + machine.made++;
-    *machine_event(fd) = (struct machine_event){.attr = *attr, .pid = pid, .cpu = cpu, .open = true,
-                                                .leader = group < 0 ? fd : group, .counts = !attr->disabled};
+    *machine_event(fd) = (struct machine_event){.attr = *attr,
+                                                .pid = pid,
+                                                .cpu = cpu,
+                                                .open = true,
+                                                .leader = group < 0 ? fd : group,
+                                                .counts = !attr->disabled};
     return fd;
 }
 
@@ -93,10 +97,17 @@ int __wrap_os_perf_control(int fd, unsigned long request, const void *argument)
     (void)argument;
     assert_true(e->open);
     switch (request) {
-    case PERF_EVENT_IOC_ENABLE: e->counts = true; break;
-    case PERF_EVENT_IOC_DISABLE: e->counts = false; break;
-    case PERF_EVENT_IOC_REFRESH: e->counts = true, e->refreshed += (unsigned)(uintptr_t)argument; break;
-    default: fail_msg("ioctl %lx", request);
+    case PERF_EVENT_IOC_ENABLE:
+        e->counts = true;
+        break;
+    case PERF_EVENT_IOC_DISABLE:
+        e->counts = false;
+        break;
+    case PERF_EVENT_IOC_REFRESH:
+        e->counts = true, e->refreshed += (unsigned)(uintptr_t)argument;
+        break;
+    default:
+        fail_msg("ioctl %lx", request);
     }
     return 0;
 }
@@ -195,12 +206,14 @@ static inline rtc_cpc_t *open_here(void)
     return cpc;
 }
 
-static inline void add(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event, uint64_t preset, unsigned flags)
+static inline void add(rtc_cpc_t *cpc, rtc_cpc_set_t *set, const char *event, uint64_t preset,
+                       unsigned flags)
 {
     assert_true(rtc_cpc_set_add_request(cpc, set, event, preset, flags, 0, NULL) >= 0);
 }
 
-static inline rtc_cpc_set_t *set_of(rtc_cpc_t *cpc, const char *event, uint64_t preset, unsigned flags)
+static inline rtc_cpc_set_t *set_of(rtc_cpc_t *cpc, const char *event, uint64_t preset,
+                                    unsigned flags)
 {
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     assert_non_null(set);

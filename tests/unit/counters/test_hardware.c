@@ -44,10 +44,12 @@ static void the_machine(void **state)
 {
     (void)state;
     assert_int_equal(rtc_cpc_npic(cpc), 4);
-    assert_int_equal(rtc_cpc_caps(cpc), RTC_CPC_CAP_OVERFLOW_INTERRUPT | RTC_CPC_CAP_OVERFLOW_PRECISE);
+    assert_int_equal(rtc_cpc_caps(cpc),
+                     RTC_CPC_CAP_OVERFLOW_INTERRUPT | RTC_CPC_CAP_OVERFLOW_PRECISE);
     assert_string_equal(rtc_cpc_cciname(cpc), "Processor 9000");
-    assert_string_equal(rtc_cpc_cpuref(cpc), "software events: perf_event_open(2); others: perf-list(1), "
-                                             "and the manual of Processor 9000");
+    assert_string_equal(rtc_cpc_cpuref(cpc),
+                        "software events: perf_event_open(2); others: perf-list(1), "
+                        "and the manual of Processor 9000");
 }
 
 /* ---- requests to the kernel ------------------------------------------------------------------ */
@@ -112,7 +114,8 @@ static void overflow_leads(void **state)
     assert_int_equal(leader->attr.config, PERF_COUNT_HW_INSTRUCTIONS);
     assert_int_equal(leader->attr.sample_period, 1000);
     assert_int_equal(leader->attr.wakeup_events, 1);
-    assert_true(leader->counts && leader->refreshed == 1 && leader->signal == 40 && leader->owner == os_tid());
+    assert_true(leader->counts && leader->refreshed == 1 && leader->signal == 40 &&
+                leader->owner == os_tid());
     assert_int_equal(nth_event(1)->leader, MACHINE_FD);
     assert_int_equal(nth_event(1)->attr.sample_period, 0);
     assert_int_equal(rtc_cpc_overflow_index(cpc, set, MACHINE_FD), 1);
@@ -146,8 +149,10 @@ static void periods(void **state)
     (void)state;
     static const struct {
         uint64_t preset, period;
+        /* clang-format off */
     } row[] = {{UINT64_MAX, 1},         {UINT64_MAX - INT32_MAX, 1ull << 31}, {(1ull << 63) + 1, INT64_MAX},
                {1ull << 63, INT64_MAX}, {0, INT64_MAX},                       {1, INT64_MAX}};
+    /* clang-format on */
     for (size_t i = 0; i < countof(row); i++) {
         rtc_cpc_set_t *set = set_of(cpc, "cycles", row[i].preset, USER | NOTIFY);
         bind(set, 0);
@@ -210,7 +215,8 @@ static void rotation(void **state)
 }
 
 /* Sample the set's only request after `events` more events, in these times in ns. */
-static rtc_cpc_buf_t *sampled_after(rtc_cpc_set_t *set, uint64_t events, uint64_t enabled, uint64_t running)
+static rtc_cpc_buf_t *sampled_after(rtc_cpc_set_t *set, uint64_t events, uint64_t enabled,
+                                    uint64_t running)
 {
     rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
     nth_event(0)->value += events;
@@ -220,7 +226,8 @@ static rtc_cpc_buf_t *sampled_after(rtc_cpc_set_t *set, uint64_t events, uint64_
     return buf;
 }
 
-static void is_reading(rtc_cpc_buf_t *buf, uint64_t value, bool scaled, int64_t enabled, int64_t running)
+static void is_reading(rtc_cpc_buf_t *buf, uint64_t value, bool scaled, int64_t enabled,
+                       int64_t running)
 {
     struct rtc_cpc_reading r;
     assert_int_equal(rtc_cpc_buf_reading(cpc, buf, 0, &r), 0);
@@ -238,7 +245,8 @@ static void between_estimates(void **state)
     rtc_cpc_set_t *set = set_of(cpc, "cycles", 500, USER);
     bind(set, 0);
     rtc_cpc_buf_t *b = sampled_after(set, 100, 100, 10), *a = sampled_after(set, 10, 100, 90);
-    rtc_cpc_buf_t *c = sampled_after(set, 40, 20, 10), *d = rtc_cpc_buf_create(cpc, set), *e = rtc_cpc_buf_create(cpc, set);
+    rtc_cpc_buf_t *c = sampled_after(set, 40, 20, 10), *d = rtc_cpc_buf_create(cpc, set),
+                  *e = rtc_cpc_buf_create(cpc, set);
     is_reading(b, 1500, true, 100, 10);
     is_reading(a, 720, true, 200, 100);
     rtc_cpc_buf_sub(cpc, d, a, b);
@@ -335,7 +343,8 @@ static void pinned_without_counters(void **state)
     machine.taken = true;
     assert_true(rtc_cpc_set_sample(cpc, set, buf) == -1 && errno == EAGAIN);
     assert_int_equal(error_seen.subcode, RTC_CPC_RESOURCE_UNAVAIL);
-    assert_string_equal(error_seen.text, "cycles: n/a: it is pinned, and somebody else has the counters");
+    assert_string_equal(error_seen.text,
+                        "cycles: n/a: it is pinned, and somebody else has the counters");
     uint64_t value = 3;
     assert_true(rtc_cpc_buf_get(cpc, buf, 0, &value) == -1 && errno == ENODATA && value == 3);
     machine.taken = false;
@@ -430,7 +439,8 @@ static void not_inherited(void **state)
     machine.answer = refuse_inherited;
     assert_true(rtc_cpc_bind_curlwp(cpc, set, RTC_CPC_BIND_LWP_INHERIT) == -1 && errno == ENOTSUP);
     assert_int_equal(error_seen.subcode, RTC_CPC_PIC_NOT_CAPABLE);
-    assert_string_equal(error_seen.text, "n/a: the kernel cannot count threads to come without processes to come");
+    assert_string_equal(error_seen.text,
+                        "n/a: the kernel cannot count threads to come without processes to come");
     bind(set, 0);
 }
 
@@ -439,12 +449,24 @@ static void not_inherited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_machine),         TEST(attributes_of_a_group), TEST(inherited_and_pinned),
-        TEST(overflow_leads), TEST(overflow_restarted_while_stopped),      TEST(periods),               TEST(each_its_own_value),
-        TEST(rotation),        TEST(between_estimates),     TEST(between_not_known),
-        TEST(between_starts),      TEST(nothing_counted_yet),   TEST(pinned_without_counters),
-        TEST(stopped_and_going),   TEST(of_a_processor),        TEST(of_a_process),
-        TEST(inherited_alone),     TEST(not_inherited),
+        TEST(the_machine),
+        TEST(attributes_of_a_group),
+        TEST(inherited_and_pinned),
+        TEST(overflow_leads),
+        TEST(overflow_restarted_while_stopped),
+        TEST(periods),
+        TEST(each_its_own_value),
+        TEST(rotation),
+        TEST(between_estimates),
+        TEST(between_not_known),
+        TEST(between_starts),
+        TEST(nothing_counted_yet),
+        TEST(pinned_without_counters),
+        TEST(stopped_and_going),
+        TEST(of_a_processor),
+        TEST(of_a_process),
+        TEST(inherited_alone),
+        TEST(not_inherited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

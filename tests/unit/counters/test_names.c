@@ -59,8 +59,9 @@ long __wrap_os_read_text(const char *path, char *buffer, size_t room)
         return -EMFILE;
     for (size_t i = 0; i < countof(file); i++)
         if (strcmp(file[i].path, path) == 0)
-            return snprintf(buffer, room, "%s", file[i].text) < (int)room ? (long)strlen(file[i].text) :
-                                                                            (long)room - 1;
+            return snprintf(buffer, room, "%s", file[i].text) < (int)room
+                       ? (long)strlen(file[i].text)
+                       : (long)room - 1;
     return -ENOENT;
 }
 
@@ -83,8 +84,10 @@ static bool child_of(size_t i, const char *folder, char name[64])
     return true;
 }
 
-int __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about);
-int __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about), void *about)
+int __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about),
+                        void *about);
+int __wrap_os_each_name(const char *folder, void (*visit)(const char *name, void *about),
+                        void *about)
 {
     char name[64], before[64] = "";
     if (!may_look())
@@ -115,7 +118,8 @@ static int end(void **state)
     return rtc_cpc_close(cpc);
 }
 
-static const struct perf_event_attr *asked_for(const char *event, unsigned n, const rtc_cpc_attr_t *attrs)
+static const struct perf_event_attr *asked_for(const char *event, unsigned n,
+                                               const rtc_cpc_attr_t *attrs)
 {
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     assert_int_equal(rtc_cpc_set_add_request(cpc, set, event, 0, BOTH, n, attrs), 0);
@@ -123,7 +127,8 @@ static const struct perf_event_attr *asked_for(const char *event, unsigned n, co
     return &nth_event(machine.made - 1)->attr;
 }
 
-static void is_asked_for(const char *event, uint32_t type, uint64_t config, uint64_t config1, uint64_t config2)
+static void is_asked_for(const char *event, uint32_t type, uint64_t config, uint64_t config1,
+                         uint64_t config2)
 {
     const struct perf_event_attr *a = asked_for(event, 0, NULL);
     assert_int_equal(a->type, type);
@@ -148,7 +153,8 @@ static void events(void **state)
     is_asked_for("sched:sched_switch", PERF_TYPE_TRACEPOINT, 316, 0, 0);
 }
 
-static void fails(const char *event, const rtc_cpc_attr_t *attr, unsigned flags, int subcode, const char *words)
+static void fails(const char *event, const rtc_cpc_attr_t *attr, unsigned flags, int subcode,
+                  const char *words)
 {
     rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
     error_seen.text[0] = '\0';
@@ -166,6 +172,7 @@ static void not_events(void **state)
         int subcode;
         const char *words;
     } row[] = {
+        /* clang-format off */
         {"cpu/", RTC_CPC_INVALID_EVENT, "not of the form PMU/EVENT/: cpu/"},
         {"cpu//", RTC_CPC_INVALID_EVENT, "not of the form PMU/EVENT/: cpu//"},
         {"cpu/cache-misses", RTC_CPC_INVALID_EVENT, "not of the form PMU/EVENT/: cpu/cache-misses"},
@@ -186,13 +193,15 @@ static void not_events(void **state)
         {"cpu/none=1/", RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: none"},
         {"sched:nothing", RTC_CPC_INVALID_EVENT, "there is no tracepoint of this name: sched:nothing"},
         {":", RTC_CPC_INVALID_EVENT, "there is no tracepoint of this name: :"},
+        /* clang-format on */
     };
     for (size_t i = 0; i < countof(row); i++)
         fails(row[i].event, NULL, BOTH, row[i].subcode, row[i].words);
     fails("sched:sched_switch", NULL, USER, RTC_CPC_REQ_INVALID_FLAGS,
           "sched:sched_switch: it happens in the kernel only: in user mode it would count nothing");
     has_tracefs = false;
-    fails("sched:nothing", NULL, BOTH, RTC_CPC_INVALID_EVENT, "n/a: tracefs is not mounted, for: sched:nothing");
+    fails("sched:nothing", NULL, BOTH, RTC_CPC_INVALID_EVENT,
+          "n/a: tracefs is not mounted, for: sched:nothing");
 }
 
 static void attributes(void **state)
@@ -203,12 +212,14 @@ static void attributes(void **state)
     assert_int_equal(asked_for("r2e", 2, two)->config, 0x4412e);
     fails("uncore/reads/", &two[0], BOTH, RTC_CPC_INVALID_ATTRIBUTE,
           "the event has no attribute of this name: umask");
-    fails("cycles", &two[0], BOTH, RTC_CPC_INVALID_ATTRIBUTE, "the event has no attribute of this name: umask");
+    fails("cycles", &two[0], BOTH, RTC_CPC_INVALID_ATTRIBUTE,
+          "the event has no attribute of this name: umask");
     fails("cpu/event=1/", &(rtc_cpc_attr_t){"umask", 256}, BOTH, RTC_CPC_ATTRIBUTE_OUT_OF_RANGE,
           "the value is too large for this attribute: umask");
     fails("cycles", &(rtc_cpc_attr_t){"picnum", 3}, BOTH, RTC_CPC_PIC_NOT_CAPABLE,
           "the kernel chooses the counter: 3");
-    fails("cycles", &(rtc_cpc_attr_t){"picnum", 4}, BOTH, RTC_CPC_INVALID_PICNUM, "there is no such counter: 4");
+    fails("cycles", &(rtc_cpc_attr_t){"picnum", 4}, BOTH, RTC_CPC_INVALID_PICNUM,
+          "there is no such counter: 4");
 }
 
 /* ---- walks ----------------------------------------------------------------------------------- */
@@ -245,7 +256,8 @@ static void all_can_be_added(void)
         rtc_cpc_set_t *set = rtc_cpc_set_create(cpc);
         assert_int_equal(times_visited(visited.name[i]), 1);
         if (!strstr(visited.name[i], "asks") && !strstr(visited.name[i], "recursive"))
-            assert_int_equal(rtc_cpc_set_add_request(cpc, set, visited.name[i], 0, BOTH, 0, NULL), 0);
+            assert_int_equal(rtc_cpc_set_add_request(cpc, set, visited.name[i], 0, BOTH, 0, NULL),
+                             0);
         rtc_cpc_set_destroy(cpc, set);
     }
 }
@@ -264,18 +276,25 @@ static void walks(void **state)
     machine.answer = no_nodes_no_cycles;
     visited.count = 0;
     rtc_cpc_walk_events_all(cpc, &visited, visit_name);
-    static const char *const some[] = {"page-faults", "cycles", "L1-dcache-loads", "branch-prefetch-misses",
-                                       "clock:thread", "cpu/cache-misses/", "uncore/reads/"};
+    static const char *const some[] = {"page-faults",     "cycles",
+                                       "L1-dcache-loads", "branch-prefetch-misses",
+                                       "clock:thread",    "cpu/cache-misses/",
+                                       "uncore/reads/"};
     for (size_t i = 0; i < countof(some); i++)
         assert_int_equal(times_visited(some[i]), 1);
-    assert_int_equal(times_visited("bus-cycles") + times_visited("node-loads") + times_visited("PAPI_tot_cyc"), 0);
+    assert_int_equal(times_visited("bus-cycles") + times_visited("node-loads") +
+                         times_visited("PAPI_tot_cyc"),
+                     0);
     assert_int_equal(times_visited("cpu/mem-loads.unit/"), 0);
     all_can_be_added();
 
     visited.count = 0;
     rtc_cpc_walk_events_pic(cpc, 3, &visited, visit_counter);
-    assert_true(visited.picno == 3 && times_visited("cycles") == 1 && times_visited("cpu/cache-misses/") == 1);
-    assert_int_equal(times_visited("page-faults") + times_visited("clock:thread") + times_visited("uncore/reads/"), 0);
+    assert_true(visited.picno == 3 && times_visited("cycles") == 1 &&
+                times_visited("cpu/cache-misses/") == 1);
+    assert_int_equal(times_visited("page-faults") + times_visited("clock:thread") +
+                         times_visited("uncore/reads/"),
+                     0);
     all_can_be_added();
 
     visited.count = 0;
@@ -299,7 +318,7 @@ static void walks_of_attributes(void **state)
     (void)state;
     visited.count = 0;
     rtc_cpc_walk_attrs(cpc, &visited, visit_name);
-    static const char *const want[] = {"config", "config1", "config2", "event",   "umask",    "edge",
+    static const char *const want[] = {"config", "config1", "config2", "event",     "umask", "edge",
                                        "ldlat",  "all",     "strange", "backwards", "port"};
     assert_int_equal(visited.count, countof(want));
     for (size_t i = 0; i < countof(want); i++)
@@ -330,9 +349,10 @@ static void counts_descriptors(void)
 static void names_without_descriptors(void **state)
 {
     (void)state;
-    static const char *const event[] = {"cpu/cache-misses/", "cpu/edge/", "cpu/event=0x2e,umask=65/",
-                                        "uncore/reads,port=3/", "sched:sched_switch", "gpu/x/",
-                                        "cpu/nothing/", "cpu/none=1/", "sched:nothing"};
+    static const char *const event[] = {
+        "cpu/cache-misses/",    "cpu/edge/",          "cpu/event=0x2e,umask=65/",
+        "uncore/reads,port=3/", "sched:sched_switch", "gpu/x/",
+        "cpu/nothing/",         "cpu/none=1/",        "sched:nothing"};
     const rtc_cpc_attr_t umask = {"umask", 1};
     for (size_t i = 0; i < countof(event); i++)
         for (unsigned n = 1; looks_left = n, true; n++) {
@@ -350,7 +370,8 @@ static void names_without_descriptors(void **state)
 
 static void walk_all(unsigned which)
 {
-    static void (*const walk[])(rtc_cpc_t *cpc, void *arg, void (*action)(void *arg, const char *name)) = {
+    static void (*const walk[])(rtc_cpc_t * cpc, void *arg,
+                                void (*action)(void *arg, const char *name)) = {
         rtc_cpc_walk_events_all, rtc_cpc_walk_generic_events_all, rtc_cpc_walk_attrs};
     if (which < countof(walk))
         walk[which](cpc, &visited, visit_name);
@@ -381,8 +402,12 @@ static void walks_without_descriptors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(events), TEST(not_events), TEST(attributes), TEST(walks),
-                                       TEST(walks_of_attributes), TEST(names_without_descriptors),
+    const struct CMUnitTest tests[] = {TEST(events),
+                                       TEST(not_events),
+                                       TEST(attributes),
+                                       TEST(walks),
+                                       TEST(walks_of_attributes),
+                                       TEST(names_without_descriptors),
                                        TEST(walks_without_descriptors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static struct {
 
 static int answer(const struct perf_event_attr *a, int group)
 {
-    bool meant = (refusal.type == -1u || a->type == refusal.type) && (!refusal.members || group >= 0);
+    bool meant =
+        (refusal.type == -1u || a->type == refusal.type) && (!refusal.members || group >= 0);
     return meant ? refusal.err : 0;
 }
 
@@ -38,7 +39,8 @@ static void refuse(int err, uint32_t type, bool members)
     refusal.members = members;
 }
 
-static void bind_fails(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int error, int subcode, const char *words)
+static void bind_fails(rtc_cpc_t *cpc, rtc_cpc_set_t *set, int error, int subcode,
+                       const char *words)
 {
     rtc_cpc_buf_t *buf = rtc_cpc_buf_create(cpc, set);
     struct rtc_cpc_reading r;
@@ -63,15 +65,18 @@ static const struct row {
     int error, subcode;
     const char *words;
 } rows[] = {
-    {ENOENT, "instructions", USER, EINVAL, RTC_CPC_INVALID_EVENT, "instructions: n/a: the PMU has no such event"},
+    {ENOENT, "instructions", USER, EINVAL, RTC_CPC_INVALID_EVENT,
+     "instructions: n/a: the PMU has no such event"},
     {ENOENT, "minor-faults", USER, EINVAL, RTC_CPC_INVALID_EVENT,
      "minor-faults: n/a: the kernel has no such event"},
     {EACCES, "instructions", USER, EACCES, RTC_CPC_ATTR_REQUIRES_PRIVILEGE,
      "instructions: n/a: not permitted (perf_event_paranoid is 2)"},
     {EACCES, "instructions", BOTH, EACCES, RTC_CPC_ATTR_REQUIRES_PRIVILEGE,
      "instructions: n/a: not permitted in the kernel (perf_event_paranoid is 2)"},
-    {EPERM, "instructions", USER, EACCES, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, "instructions: n/a: " OTHERS},
-    {ENOSYS, "instructions", USER, ENOSYS, RTC_CPC_UNAVAILABLE, "instructions: n/a: the kernel has no perf events"},
+    {EPERM, "instructions", USER, EACCES, RTC_CPC_ATTR_REQUIRES_PRIVILEGE,
+     "instructions: n/a: " OTHERS},
+    {ENOSYS, "instructions", USER, ENOSYS, RTC_CPC_UNAVAILABLE,
+     "instructions: n/a: the kernel has no perf events"},
     {EINVAL, "instructions", USER, EINVAL, RTC_CPC_REQ_INVALID_FLAGS,
      "instructions: n/a: the kernel cannot count it with these flags and attributes"},
     {EMFILE, "instructions", USER, EMFILE, RTC_CPC_RESOURCE_UNAVAIL, NULL},
@@ -126,7 +131,8 @@ static void no_pmu(void **state)
     assert_string_equal(rtc_cpc_cpuref(cpc), "software events: perf_event_open(2)");
     assert_int_equal(rtc_cpc_npic(cpc), 0);
     assert_true(rtc_cpc_caps(cpc) != 0);
-    bind_fails(cpc, set_of(cpc, "cycles", 0, USER), EINVAL, RTC_CPC_INVALID_EVENT, "cycles: n/a: no PMU");
+    bind_fails(cpc, set_of(cpc, "cycles", 0, USER), EINVAL, RTC_CPC_INVALID_EVENT,
+               "cycles: n/a: no PMU");
     rtc_cpc_close(cpc);
 }
 
@@ -145,7 +151,8 @@ static void paranoid_levels(void **state)
         machine.paranoid = row[i].level;
         rtc_cpc_t *cpc = open_here();
         assert_int_equal(rtc_cpc_caps(cpc), 0);
-        bind_fails(cpc, set_of(cpc, "cycles", 0, USER), EACCES, RTC_CPC_ATTR_REQUIRES_PRIVILEGE, row[i].words);
+        bind_fails(cpc, set_of(cpc, "cycles", 0, USER), EACCES, RTC_CPC_ATTR_REQUIRES_PRIVILEGE,
+                   row[i].words);
         rtc_cpc_close(cpc);
     }
 }
@@ -240,10 +247,10 @@ static void no_clock_instead(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_error),            cmocka_unit_test(no_pmu),
-        cmocka_unit_test(paranoid_levels),        cmocka_unit_test(too_much_for_one_group),
-        cmocka_unit_test(asked_again),
-        cmocka_unit_test(clocks_instead),         cmocka_unit_test(no_clock_instead),
+        cmocka_unit_test(every_error),      cmocka_unit_test(no_pmu),
+        cmocka_unit_test(paranoid_levels),  cmocka_unit_test(too_much_for_one_group),
+        cmocka_unit_test(asked_again),      cmocka_unit_test(clocks_instead),
+        cmocka_unit_test(no_clock_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ static void *take(uint32_t class)
     void *p = slab_take_hot(self, class);
     MUST(p);
     struct found f = pool_find(p);
-    block_publish(pool_record(&f, epoch_page->epoch), &(struct block_birth){.mark = MARK_FIRST, .size = 5});
+    block_publish(pool_record(&f, epoch_page->epoch),
+                  &(struct block_birth){.mark = MARK_FIRST, .size = 5});
     return p;
 }
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #define LEAD 64 /* bytes of the first unit before the block */
-#define UNITS(n) ((n) * UNIT_BYTES - LEAD - 100)
+#define UNITS(n) ((n)*UNIT_BYTES - LEAD - 100)
 
 static struct found block;
 static unsigned looked, wrong;
@@ -29,7 +29,8 @@ static void start(void)
     slab_start();
     MUST(threads_register() == self && self);
     MUST(large_take(UNITS(2), 16, &clean, &block));
-    block_publish(pool_record(&block, epoch_page->epoch), &(struct block_birth){.mark = MARK_FIRST});
+    block_publish(pool_record(&block, epoch_page->epoch),
+                  &(struct block_birth){.mark = MARK_FIRST});
 }
 
 /* After each instruction: verify.c's condition for a block in use. */

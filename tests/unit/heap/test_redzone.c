@@ -118,7 +118,8 @@ static void byte_before(void **state)
     for (int at = -1; at >= -(int)REDZONE_TAIL; at--) {
         slot[at] = REDZONE_BYTE ^ 1;
         assert_false(redzone_is_intact(slot, 1, 0, 5)); /* only redzone precedes it */
-        assert_int_equal(redzone_is_intact(slot, 2, 0, 5), at != -1); /* the end of slot 1 precedes it */
+        assert_int_equal(redzone_is_intact(slot, 2, 0, 5),
+                         at != -1); /* the end of slot 1 precedes it */
         slot[at] = REDZONE_BYTE;
         assert_true(redzone_is_intact(slot, 1, 0, 5));
     }

@@ -61,7 +61,7 @@ static uint32_t plain_class(size_t request, size_t align)
     uint32_t class = 0;
     while (class < SIZE_CLASSES &&
            (size_class[class].slot_bytes <= request || size_class[class].slot_bytes % align))
-        class++;
+        class ++;
     return class;
 }
 
@@ -86,7 +86,7 @@ static void division(void **state)
     (void)state;
     heap.base = (uintptr_t)1 << 40;
     heap.unit = table;
-    for (uint32_t class = 0; class < ALL_CLASSES; class++) {
+    for (uint32_t class = 0; class < ALL_CLASSES; class ++) {
         const struct size_class *c = &size_class[class];
         memset(table, 0, sizeof table);
         table[1].owner = owner_of(class + 1, 0);

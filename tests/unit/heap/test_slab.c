@@ -57,7 +57,8 @@ static uint64_t *take(uint32_t class, uint64_t stamp)
     uint64_t *p = slab_take_hot(self, class), word, stacks;
     MUST(p);
     struct found f = pool_find(p);
-    MUST(f.verdict == PTR_START && f.kind == class + 1 && f.slot && f.slot < size_class[class].slots);
+    MUST(f.verdict == PTR_START && f.kind == class + 1 && f.slot &&
+         f.slot < size_class[class].slots);
     MUST(pool_room(&f) == size_class[class].slot_bytes - 1);
     struct block_record *b = record_of(&f);
     MUST(block_read(b, &word, &stacks));
@@ -122,11 +123,11 @@ static void one_thread(void)
         churn(held[0], LIVE_MAX, SIZE_CLASSES - 20, STEPS / 6, &random);
         give_all(held[0], LIVE_MAX);
         slab_drain(self);
-        for (uint32_t class = 0; class < SIZE_CLASSES; class++)
+        for (uint32_t class = 0; class < SIZE_CLASSES; class ++)
             MUST(self->bin[class].count == 0);
         /* Of each class that was used one empty slab may stay. */
         uint64_t stays = 0;
-        for (uint32_t class = 0; class < SIZE_CLASSES - 20; class++)
+        for (uint32_t class = 0; class < SIZE_CLASSES - 20; class ++)
             stays += size_class[class].units * UNIT_BYTES;
         MUST(bytes_in_use() <= before + stays);
         MUST(round < 3 || heap.bytes <= most + most / 16); /* the same load needs no more memory */
@@ -138,7 +139,7 @@ static void one_thread(void)
 static void whole_slabs(void)
 {
     start();
-    for (uint32_t class = 0; class < SIZE_CLASSES; class++) {
+    for (uint32_t class = 0; class < SIZE_CLASSES; class ++) {
         static uint64_t *block[2 * SLOTS_MAX];
         uint32_t slots = size_class[class].slots - 1, n = 0; /* the first is a redzone */
         uint64_t before = bytes_in_use(), slab = size_class[class].units * UNIT_BYTES;
@@ -224,10 +225,12 @@ static void for_handlers(void)
     static const struct {
         size_t request, align;
         uint32_t class; /* SIZE_CLASSES + ...; HANDLER_CLASSES: none fits */
+        /* clang-format off */
     } rows[] = {{0, 1, 0},      {255, 16, 0},   {256, 16, 1},    {1, 256, 0},       {1, 512, 1},
                 {2047, 1, 1},   {2048, 1, 2},   {16383, 16, 2},  {16384, 1, 3},     {1, 16384, 2},
                 {1, 32768, 3},  {1, 65536, 3},  {131071, 1, 3},  {131072, 1, HANDLER_CLASSES},
                 {1, 131072, HANDLER_CLASSES}, {SIZE_MAX, 1, HANDLER_CLASSES}};
+    /* clang-format on */
     start();
     for (size_t i = 0; i < countof(rows); i++) {
         char *p = slab_take_in_handler(rows[i].request, rows[i].align);
@@ -289,8 +292,8 @@ IN_CHILD(handlers_together)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_thread),   cmocka_unit_test(test_whole_slabs),
-        cmocka_unit_test(test_more_threads), cmocka_unit_test(test_for_handlers),
+        cmocka_unit_test(test_one_thread),        cmocka_unit_test(test_whole_slabs),
+        cmocka_unit_test(test_more_threads),      cmocka_unit_test(test_for_handlers),
         cmocka_unit_test(test_handlers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,10 +315,9 @@ static void plain(void)
 static void of_fixed_size(void)
 {
     const uint64_t bytes = 32 * MIB;
-    const struct run_request request = {
-        .pool_dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-        .has_heap = true,
-        .heap_bytes = bytes};
+    const struct run_request request = {.pool_dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+                                        .has_heap = true,
+                                        .heap_bytes = bytes};
     MUST(run_start(&request) == 0);
     MUST(os_unlink(run_path()) == 0);
     MUST(heap_start(&(struct heap_setup){.in_file = true, .file_bytes = bytes}) == 0);
@@ -596,11 +595,17 @@ IN_CHILD(under_a_limit)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),      cmocka_unit_test(test_of_fixed_size),
-        cmocka_unit_test(test_gives_back), cmocka_unit_test(test_dirt_stays_small),
-        cmocka_unit_test(test_dense_lie_together), cmocka_unit_test(test_extremes),   cmocka_unit_test(test_watched),
-        cmocka_unit_test(test_never_used_again), cmocka_unit_test(test_too_many_holes),
-        cmocka_unit_test(test_watched_gives_back), cmocka_unit_test(test_watched_dirt_stays_small),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_of_fixed_size),
+        cmocka_unit_test(test_gives_back),
+        cmocka_unit_test(test_dirt_stays_small),
+        cmocka_unit_test(test_dense_lie_together),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_watched),
+        cmocka_unit_test(test_never_used_again),
+        cmocka_unit_test(test_too_many_holes),
+        cmocka_unit_test(test_watched_gives_back),
+        cmocka_unit_test(test_watched_dirt_stays_small),
 #ifdef LIMITABLE
         cmocka_unit_test(test_under_a_limit),
 #endif

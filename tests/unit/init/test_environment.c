@@ -64,8 +64,8 @@ static char *room_of(size_t bytes)
 {
     static char *page;
     if (!page) {
-        page = mmap(NULL, ROOM_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                    -1, 0);
+        page = mmap(NULL, ROOM_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_true(page != MAP_FAILED);
         assert_int_equal(mprotect(page + ROOM_MAX, PAGE_BYTES, PROT_NONE), 0);
     }
@@ -110,9 +110,9 @@ static char *const *put_back(char *const *envp)
 /* ---- one case after another ----------------------------------------------------------------- */
 
 static const struct {
-    const char *started;  /* as made by the launcher */
-    const char *seen;     /* by the program */
-    const char *next;     /* for a program started with the same environment */
+    const char *started; /* as made by the launcher */
+    const char *seen;    /* by the program */
+    const char *next;    /* for a program started with the same environment */
 } rows[] = {
     {"A=1\nLD_PRELOAD=" RUNTIME_PATH "\nB=2\n" RUN "\nC=3", "A=1\nB=2\nC=3",
      "A=1\nB=2\nC=3\nLD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER},
@@ -126,8 +126,8 @@ static const struct {
     {"A=1\nLD_PRELOAD=" RUNTIME_PATH ":\nB=2\n" RUN, "A=1\nLD_PRELOAD=\nB=2",
      "A=1\nLD_PRELOAD=" RUNTIME_PATH ":\nB=2\n" RUN_LATER},
     /* names that resemble ours */
-    {"LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nLD_PRELOAD=" RUNTIME_PATH
-     "\n" RUN "\nRTCHECK_RUN_FIL=q",
+    {"LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nLD_"
+     "PRELOAD=" RUNTIME_PATH "\n" RUN "\nRTCHECK_RUN_FIL=q",
      "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q",
      "LD_PRELOADED=x\nXLD_PRELOAD=y\nRTCHECK_RUN_FILES=z\nRTCHECK_OPTIONS=keep\nRTCHECK_RUN_FIL=q\n"
      "LD_PRELOAD=" RUNTIME_PATH "\n" RUN_LATER},
@@ -200,11 +200,14 @@ static void own_and_program(void **state)
 {
     (void)state;
     static const char *const there[] = {
-        "LD_PRELOAD=" RUNTIME_PATH, "LD_PRELOAD=" RUNTIME_PATH ":/u/a.so", "LD_PRELOAD=/u/a.so:" RUNTIME_PATH,
-        "LD_PRELOAD=/u/a.so " RUNTIME_PATH " /u/b.so", "LD_PRELOAD=::" RUNTIME_PATH,
+        "LD_PRELOAD=" RUNTIME_PATH,         "LD_PRELOAD=" RUNTIME_PATH ":/u/a.so",
+        "LD_PRELOAD=/u/a.so:" RUNTIME_PATH, "LD_PRELOAD=/u/a.so " RUNTIME_PATH " /u/b.so",
+        "LD_PRELOAD=::" RUNTIME_PATH,
     };
     static const char *const not_there[] = {
-        "LD_PRELOAD=" RUNTIME_PATH "x", "LD_PRELOAD=x" RUNTIME_PATH, "LD_PRELOAD=/u/a.so:" RUNTIME_PATH ".1",
+        "LD_PRELOAD=" RUNTIME_PATH "x",
+        "LD_PRELOAD=x" RUNTIME_PATH,
+        "LD_PRELOAD=/u/a.so:" RUNTIME_PATH ".1",
         "LD_PRELOAD=/opt/rtcheck/lib/librtcheck.s",
     };
     static const char *const by_name[] = {"LD_PRELOAD=librtcheck.so",
@@ -275,8 +278,8 @@ static void unreadable(void **state)
 static void left_alone(void **state)
 {
     (void)state;
-    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" RUNTIME_PATH ":/u/a.so\nB=2", ("A=1\n" RUN),
-                                          "A=1"};
+    static const char *const by_hand[] = {"A=1\nLD_PRELOAD=" RUNTIME_PATH ":/u/a.so\nB=2",
+                                          ("A=1\n" RUN), "A=1"};
     for (size_t i = 0; i < countof(by_hand); i++) {
         struct env e = env_of(by_hand[i]);
         reset();
@@ -341,7 +344,8 @@ static void order(void **state)
         size_t n = 0, w = 0, count = random % (ENTRIES_MAX - 4), own_at = random / 64 % (count + 1);
         for (size_t i = 0; i <= count; i++) {
             if (i == own_at)
-                n += (size_t)snprintf(text + n, sizeof text - n, "%s\n%s\n", "LD_PRELOAD=" RUNTIME_PATH, RUN);
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s\n%s\n",
+                                      "LD_PRELOAD=" RUNTIME_PATH, RUN);
             random = random * 6364136223846793005ull + 1442695040888963407ull;
             int at = snprintf(want + w, sizeof want - w, "V%lu=%lu\n", random % 100, random >> 40);
             n += (size_t)snprintf(text + n, sizeof text - n, "%s", want + w);

@@ -23,6 +23,7 @@ static const struct {
     size_t room;
     struct operand is;
 } cases[] = {
+    /* clang-format off */
     {"\x48\x8b\x00", 3, {.base = 0, .index = NO, .memory = true}},                       /* mov (%rax),%rax */
     {"\x49\x8b\x4c\x24\x08", 5, {8, .base = 12, .index = NO, .memory = true}},           /* mov 8(%r12),%rcx */
     {"\x49\x8b\x4d\xf8", 4, {(uint32_t)-8, .base = 13, .index = NO, .memory = true}},    /* mov -8(%r13),%rcx */
@@ -45,6 +46,7 @@ static const struct {
     {"\xf4", 1, {.base = NO, .index = NO}},                                              /* hlt */
     {"\x0f\x0b", 2, {.base = NO, .index = NO}},                                          /* ud2 */
     {"\xe8\x00\x00\x00\x00", 5, {.base = NO, .index = NO}},                              /* call */
+    /* clang-format on */
 };
 
 /* Sizes of the operands above; 0: not known, or no operand. */
@@ -56,15 +58,15 @@ static const struct {
     size_t room;
     uint8_t bytes;
 } sized[] = {
-    {"\x66\x89\x07", 3, 2},             /* mov %ax,(%rdi) */
+    {"\x66\x89\x07", 3, 2},              /* mov %ax,(%rdi) */
     {"\x88\x07", 2, 1},                  /* mov %al,(%rdi) */
-    {"\x0f\xb6\x07", 3, 1},             /* movzbl (%rdi),%eax */
-    {"\x48\x0f\xbf\x07", 4, 2},        /* movswq (%rdi),%rax */
-    {"\x48\x63\x07", 3, 4},             /* movslq (%rdi),%rax */
-    {"\xf3\x0f\x11\x07", 4, 4},        /* movss %xmm0,(%rdi) */
-    {"\xf2\x0f\x10\x07", 4, 8},        /* movsd (%rdi),%xmm0 */
-    {"\x0f\x29\x07", 3, 16},            /* movaps %xmm0,(%rdi) */
-    {"\xc5\xfc\x29\x07", 4, 32},       /* vmovaps %ymm0,(%rdi) */
+    {"\x0f\xb6\x07", 3, 1},              /* movzbl (%rdi),%eax */
+    {"\x48\x0f\xbf\x07", 4, 2},          /* movswq (%rdi),%rax */
+    {"\x48\x63\x07", 3, 4},              /* movslq (%rdi),%rax */
+    {"\xf3\x0f\x11\x07", 4, 4},          /* movss %xmm0,(%rdi) */
+    {"\xf2\x0f\x10\x07", 4, 8},          /* movsd (%rdi),%xmm0 */
+    {"\x0f\x29\x07", 3, 16},             /* movaps %xmm0,(%rdi) */
+    {"\xc5\xfc\x29\x07", 4, 32},         /* vmovaps %ymm0,(%rdi) */
     {"\x62\xf1\xfe\x48\x7f\x07", 6, 64}, /* vmovdqu64 %zmm0,(%rdi) */
     {"\xff\x37", 2, 8},                  /* push (%rdi) */
     {"\xff\x07", 2, 4},                  /* incl (%rdi) */
@@ -76,9 +78,11 @@ static void test_sizes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sizes; i++)
-        assert_int_equal(operand_of((const uint8_t *)cases[i].code, cases[i].room).access_bytes, sizes[i]);
+        assert_int_equal(operand_of((const uint8_t *)cases[i].code, cases[i].room).access_bytes,
+                         sizes[i]);
     for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
-        assert_int_equal(operand_of((const uint8_t *)sized[i].code, sized[i].room).access_bytes, sized[i].bytes);
+        assert_int_equal(operand_of((const uint8_t *)sized[i].code, sized[i].room).access_bytes,
+                         sized[i].bytes);
 }
 
 /* r, w; "?": not known. */
@@ -89,7 +93,7 @@ static const struct {
 } accesses[] = {
     {"\x48\x8b\x00", 3, 'r'},             /* mov (%rax),%rax */
     {"\x48\x89\x07", 3, 'w'},             /* mov %rax,(%rdi) */
-    {"\xc6\x46\x03\x07", 4, 'w'},        /* movb $7,3(%rsi) */
+    {"\xc6\x46\x03\x07", 4, 'w'},         /* movb $7,3(%rsi) */
     {"\x48\x01\x07", 3, 'w'},             /* add %rax,(%rdi) */
     {"\x48\x03\x07", 3, 'r'},             /* add (%rdi),%rax */
     {"\x48\x39\x07", 3, 'r'},             /* cmp %rax,(%rdi) */
@@ -97,29 +101,29 @@ static const struct {
     {"\x80\x3f\x07", 3, 'r'},             /* cmpb $7,(%rdi) */
     {"\x80\x0f\x07", 3, 'w'},             /* orb $7,(%rdi) */
     {"\xf7\x07\x01\x00\x00\x00", 6, 'r'}, /* testl $1,(%rdi) */
-    {"\xf7\x1f", 2, 'w'},                  /* negl (%rdi) */
-    {"\xf7\x27", 2, 'r'},                  /* mull (%rdi) */
-    {"\xff\x07", 2, 'w'},                  /* incl (%rdi) */
-    {"\xff\x37", 2, 'r'},                  /* push (%rdi) */
-    {"\x8f\x07", 2, 'w'},                  /* pop (%rdi) */
-    {"\xd1\x27", 2, 'w'},                  /* shll (%rdi) */
+    {"\xf7\x1f", 2, 'w'},                 /* negl (%rdi) */
+    {"\xf7\x27", 2, 'r'},                 /* mull (%rdi) */
+    {"\xff\x07", 2, 'w'},                 /* incl (%rdi) */
+    {"\xff\x37", 2, 'r'},                 /* push (%rdi) */
+    {"\x8f\x07", 2, 'w'},                 /* pop (%rdi) */
+    {"\xd1\x27", 2, 'w'},                 /* shll (%rdi) */
     {"\x0f\xb6\x07", 3, 'r'},             /* movzbl (%rdi),%eax */
     {"\x0f\x94\x07", 3, 'w'},             /* sete (%rdi) */
     {"\x64\xf0\x48\x0f\xb1\x13", 6, 'w'}, /* lock cmpxchg %rdx,%fs:(%rbx) */
-    {"\xf0\x0f\xc1\x07", 4, 'w'},        /* lock xadd %eax,(%rdi) */
-    {"\xf3\x0f\x6f\x06", 4, 'r'},        /* movdqu (%rsi),%xmm0 */
-    {"\xf3\x0f\x7f\x06", 4, 'w'},        /* movdqu %xmm0,(%rsi) */
-    {"\xf3\x0f\x7e\x06", 4, 'r'},        /* movq (%rsi),%xmm0 */
-    {"\x66\x0f\xd6\x06", 4, 'w'},        /* movq %xmm0,(%rsi) */
+    {"\xf0\x0f\xc1\x07", 4, 'w'},         /* lock xadd %eax,(%rdi) */
+    {"\xf3\x0f\x6f\x06", 4, 'r'},         /* movdqu (%rsi),%xmm0 */
+    {"\xf3\x0f\x7f\x06", 4, 'w'},         /* movdqu %xmm0,(%rsi) */
+    {"\xf3\x0f\x7e\x06", 4, 'r'},         /* movq (%rsi),%xmm0 */
+    {"\x66\x0f\xd6\x06", 4, 'w'},         /* movq %xmm0,(%rsi) */
     {"\x0f\x29\x07", 3, 'w'},             /* movaps %xmm0,(%rdi) */
-    {"\xc5\xfe\x6f\x06", 4, 'r'},        /* vmovdqu (%rsi),%ymm0 */
-    {"\xc5\xfe\x7f\x06", 4, 'w'},        /* vmovdqu %ymm0,(%rsi) */
+    {"\xc5\xfe\x6f\x06", 4, 'r'},         /* vmovdqu (%rsi),%ymm0 */
+    {"\xc5\xfe\x7f\x06", 4, 'w'},         /* vmovdqu %ymm0,(%rsi) */
     {"\x62\xf1\xfe\x48\x7f\x07", 6, 'w'}, /* vmovdqu64 %zmm0,(%rdi) */
-    {"\x66\x0f\x38\x00\x07", 5, '?'},   /* pshufb (%rdi),%xmm0 */
-    {"\xf3\xaa", 2, 'w'},                  /* rep stosb */
-    {"\xac", 1, 'r'},                       /* lodsb */
+    {"\x66\x0f\x38\x00\x07", 5, '?'},     /* pshufb (%rdi),%xmm0 */
+    {"\xf3\xaa", 2, 'w'},                 /* rep stosb */
+    {"\xac", 1, 'r'},                     /* lodsb */
     {"\xf3\x48\xa5", 3, '?'},             /* rep movsq */
-    {"\xd9\x07", 2, '?'},                  /* flds (%rdi) */
+    {"\xd9\x07", 2, '?'},                 /* flds (%rdi) */
 };
 
 static void test_accesses(void **state)
@@ -127,8 +131,9 @@ static void test_accesses(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
         print_message("%zu\n", i);
-        assert_int_equal("?rw"[operand_of((const uint8_t *)accesses[i].code, accesses[i].room).access],
-                         accesses[i].access);
+        assert_int_equal(
+            "?rw"[operand_of((const uint8_t *)accesses[i].code, accesses[i].room).access],
+            accesses[i].access);
     }
 }
 
@@ -136,7 +141,8 @@ static void test_operands(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct operand o = operand_of((const uint8_t *)cases[i].code, cases[i].room), is = cases[i].is;
+        struct operand o = operand_of((const uint8_t *)cases[i].code, cases[i].room),
+                       is = cases[i].is;
         print_message("%zu\n", i);
         assert_int_equal(o.base, is.base);
         assert_int_equal(o.index, is.index);
@@ -153,7 +159,8 @@ static void test_operands(void **state)
 static void test_cut(void **state)
 {
     (void)state;
-    uint8_t *end = (uint8_t *)mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +
+    uint8_t *end = (uint8_t *)mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +
                    PAGE_BYTES;
     assert_int_equal(mprotect(end, PAGE_BYTES, PROT_NONE), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -173,6 +180,7 @@ static void test_fill(void **state)
         int fill;
         bool has;
     } values[] = {
+        /* clang-format off */
         {0xfdfdfdfdfdfdfdfd, 0xfd, true},  {0xfdfdfdfdfdfdfdfd + 65535, 0xfd, true}, {0xfdfdfdfdfdfdfdfd - 4096, 0xfd, true},
         {0xfdfdfdfdfdfdfdfd + 65536, 0xfd, false}, {0xfdfdfdfdfdfdfdfd - 4097, 0xfd, false},
         {0xfdfdfdfdfdfd, 0xfd, true},      {0xfffffdfdfdfdfdfd, 0xfd, true},         {0x1234fdfdfdfdfdfd, 0xfd, false},
@@ -180,6 +188,7 @@ static void test_fill(void **state)
         {0x5a5a5a5a5a5a5a5a, 0xfd, false}, {0, 0, false},                            {0, 0xfd, false},
         {UINT64_MAX, 0xff, true},          {UINT64_MAX - 11, 0xff, false},           {23, 0xff, false},
         {UINT32_MAX, 0xff, false},         {0xfdfdfdfdfdfdfdfd, -1, false},
+        /* clang-format on */
     };
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -191,8 +200,8 @@ static void test_fill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operands), cmocka_unit_test(test_sizes), cmocka_unit_test(test_accesses),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_accesses), cmocka_unit_test(test_cut),
         cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,8 +44,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused)
     (void)unused;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        uintptr_t from = info->dlpi_addr + ph->p_vaddr, at[] = {from, from + ph->p_memsz / 2,
-                                                                from + ph->p_memsz - 1};
+        uintptr_t from = info->dlpi_addr + ph->p_vaddr,
+                  at[] = {from, from + ph->p_memsz / 2, from + ph->p_memsz - 1};
         struct object o;
         for (unsigned k = 0; k < 3 && ph->p_type == PT_LOAD && ph->p_flags & PF_X; k++)
             wrong += !loader_find(at[k], &o) || !is_right(info, &o, at[k]);

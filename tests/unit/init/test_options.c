@@ -102,12 +102,12 @@ static const char *setting(const char *name, const char *value)
 static void table(void **state)
 {
     (void)state;
-#define OPTION(name, kind, initial, where, help)                                       \
-    if (where == R) {                                                                  \
-        if (!changes_nothing(setting(name, initial)))                                  \
-            fail_msg("%s: its default is another here", name);                         \
-    }                                                                                  \
-    if (changes_nothing(setting(name, OTHER_##kind(initial))) != (where == L))         \
+#define OPTION(name, kind, initial, where, help)                               \
+    if (where == R) {                                                          \
+        if (!changes_nothing(setting(name, initial)))                          \
+            fail_msg("%s: its default is another here", name);                 \
+    }                                                                          \
+    if (changes_nothing(setting(name, OTHER_##kind(initial))) != (where == L)) \
         fail_msg("%s: %s", name, where == L ? "is not the runtime's" : "has no effect");
 #include "format/options.def"
 #undef OPTION
@@ -136,8 +136,9 @@ static void flags(void **state)
 static void errors(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"error_limit=0", "error_limit=10001", "on_error=", "on_error=go",
-                                      "redzone_size=15", "redzone_size=4097", "redzone_size="};
+    static const char *const bad[] = {
+        "error_limit=0",   "error_limit=10001", "on_error=",    "on_error=go",
+        "redzone_size=15", "redzone_size=4097", "redzone_size="};
     static const char *const word[] = {"continue", "stop", "abort", "debugger"};
     for (size_t i = 0; i < countof(bad); i++)
         if (!changes_nothing(bad[i]))
@@ -210,7 +211,8 @@ static void paths(void **state)
     assert_string_equal(after_reading("pool_dir=/a:pool_dir=").options.pool_dir, "");
     memset(text + 10, 'x', sizeof text - 11);
     assert_string_equal(after_reading("pool_dir='/a b:c,d'").options.pool_dir, "/a b:c,d");
-    assert_string_equal(after_reading("keep pool_dir=\"/it's\":heap=file").options.pool_dir, "/it's");
+    assert_string_equal(after_reading("keep pool_dir=\"/it's\":heap=file").options.pool_dir,
+                        "/it's");
     assert_true(after_reading("json='x:heap_size=5':heap=file").options.heap_in_file);
     assert_true(after_reading("json='x'heap=file").options.heap_in_file); /* the quote separates */
     struct everything e = after_reading(text); /* longer than the buffer: cut, terminated */
@@ -271,6 +273,7 @@ static void bad_values(void **state)
 {
     (void)state;
     static const char *const texts[] = {
+        /* clang-format off */
         "", ":", "=", "=4096", "heap_size", "heap_size=", "heap_size=x", "heap_size=-1", "heap_size=+1",
         "heap_size=1kk", "heap_size=1t", "heap_size=0x10",
         "heap_size=18446744073709551616", "heap_size=17179869184g", "heap_siz=5", "heap_sizes=5",
@@ -279,6 +282,7 @@ static void bad_values(void **state)
         "free_fill=99999999999999999999", "trace_children=maybe", "trace_children=noo",
         "trace_children=n", "trace_children=", "malloc_fill=yes", "freelist_vol=256q", "heap=files",
         "heap=", "heap=privat", "heap", "events", "events=", "events=al", "pool_dir", "json='x:heap_size=5:heap=file", "heap_size='5 '",
+        /* clang-format on */
     };
     for (size_t i = 0; i < countof(texts); i++) {
         if (!changes_nothing(texts[i]))
@@ -301,10 +305,10 @@ static int remember(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table),      cmocka_unit_test(flags), cmocka_unit_test(errors),
-        cmocka_unit_test(frames),     cmocka_unit_test(sizes), cmocka_unit_test(bytes),
-        cmocka_unit_test(paths),      cmocka_unit_test(separators),
-        cmocka_unit_test(bad_values), cmocka_unit_test(leaks),
+        cmocka_unit_test(table),  cmocka_unit_test(flags),      cmocka_unit_test(errors),
+        cmocka_unit_test(frames), cmocka_unit_test(sizes),      cmocka_unit_test(bytes),
+        cmocka_unit_test(paths),  cmocka_unit_test(separators), cmocka_unit_test(bad_values),
+        cmocka_unit_test(leaks),
     };
     return cmocka_run_group_tests(tests, remember, NULL);
 }

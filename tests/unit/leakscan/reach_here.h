@@ -127,7 +127,8 @@ static inline void here_run(void)
     assert_non_null(r);
     reach_root(r, here.root, here.roots, ROOT_AT, ROOT_NUMBER);
     if (here.memory_words)
-        reach_root(r, here.memory_too, here.memory_words, (uintptr_t)here.memory_too, ROOT_NUMBER + 1);
+        reach_root(r, here.memory_too, here.memory_words, (uintptr_t)here.memory_too,
+                   ROOT_NUMBER + 1);
     for (uint32_t i = 0; i < here.live_regs; i++)
         reach_live_register(r, here.live_reg[i], i, i + 200);
     reach_inside(r);

@@ -15,8 +15,8 @@ struct slab_heap {
 };
 
 /* At least `slots` slots of `slot_bytes`; after their units there is memory of `behind` bytes. */
-static inline void slab_heap_begin(struct slab_heap *h, uint32_t slots, uint32_t slot_bytes, uint32_t stacks,
-                                   uint64_t extra)
+static inline void slab_heap_begin(struct slab_heap *h, uint32_t slots, uint32_t slot_bytes,
+                                   uint32_t stacks, uint64_t extra)
 {
     const uint64_t bytes = align_up((uint64_t)slots * slot_bytes, UNIT);
     h->memory = aligned_alloc(UNIT, bytes + extra);

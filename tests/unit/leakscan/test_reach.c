@@ -316,8 +316,8 @@ static void registers(void **state)
     here.reg[7] = (uintptr_t)here_byte(block[3], 64);
     here.regs = 8;
     here_run();
-    static const enum reach want[] = {REACH_REACHABLE,     REACH_INTERIOR, REACH_INDIRECT,
-                                      REACH_REGISTER, REACH_INDIRECT,   REACH_REGISTER};
+    static const enum reach want[] = {REACH_REACHABLE, REACH_INTERIOR, REACH_INDIRECT,
+                                      REACH_REGISTER,  REACH_INDIRECT, REACH_REGISTER};
     for (uint32_t i = 0; i < 6; i++)
         assert_int_equal(REACH(i + 1), want[i]);
     const struct leak_group *g = here_group(4);
@@ -334,7 +334,8 @@ static void live_registers(void **state)
 {
     (void)state;
     here_begin();
-    uint64_t *held = here_put(MIDDLE, 0, 64), *next = here_put(MIDDLE, 1, 64), *inside = here_put(MIDDLE, 2, 64);
+    uint64_t *held = here_put(MIDDLE, 0, 64), *next = here_put(MIDDLE, 1, 64),
+             *inside = here_put(MIDDLE, 2, 64);
     held[3] = (uintptr_t)next;
     here.live_reg[0] = 1;
     here.live_reg[1] = (uintptr_t)here_byte(inside, 5);

@@ -8,7 +8,7 @@
 #define NODES 14u
 #define WORDS 5u
 #define PLACE_BYTES 1024u /* room of one node */
-#define CONTAINERS 40u   /* slots of WIDE from here on hold one node each */
+#define CONTAINERS 40u    /* slots of WIDE from here on hold one node each */
 
 static struct {
     uint32_t bytes[NODES];
@@ -71,7 +71,8 @@ static uint64_t pointer_to(uint32_t to, uint32_t inside)
 static void put_client(uint32_t i)
 {
     uint32_t where = dice(3), off = dice(4) ? 8 * dice(90) : dice(700);
-    uint64_t base[] = {(uintptr_t)outside + i * PLACE_BYTES, here.slab[LARGE].start + 64 + i * PLACE_BYTES,
+    uint64_t base[] = {(uintptr_t)outside + i * PLACE_BYTES,
+                       here.slab[LARGE].start + 64 + i * PLACE_BYTES,
                        here.slab[WIDE].start + (uint64_t)(CONTAINERS + i) * 2560};
     put.start[i] = base[where] + (dice(5) ? off : 0);
     put.in_large |= where == 1;
@@ -91,7 +92,10 @@ static void list_client(const bool *is_client)
         struct reach_slab *s = put.slab + SLABS + put.client_slabs++;
         for (; s > put.slab + SLABS && s[-1].start > put.start[i]; s--)
             *s = s[-1];
-        *s = (struct reach_slab){.start = put.start[i], .records = &put.record[i], .request = graph.bytes[i], .slots = 1};
+        *s = (struct reach_slab){.start = put.start[i],
+                                 .records = &put.record[i],
+                                 .request = graph.bytes[i],
+                                 .slots = 1};
         atomic_init(&put.record[i].word, here_word(BLOCK_LIVE, 0, MARK_FIRST, 0));
         atomic_init(&put.record[i].stacks, (uint64_t)(i + 1) << 32);
     }
@@ -190,7 +194,8 @@ static void look_at_containers(void)
             held += here.group[i].reach == REACH_REACHABLE && here.group[i].witness == WITNESS_SELF;
             lost += here.group[i].reach == REACH_LOST;
         }
-    assert_int_equal(held, (uint32_t)__builtin_popcount(put.in_slots) + (put.in_large && !put.hides));
+    assert_int_equal(held,
+                     (uint32_t)__builtin_popcount(put.in_slots) + (put.in_large && !put.hides));
     assert_int_equal(lost, !put.in_large && !put.hides);
 }
 
@@ -210,7 +215,8 @@ static void test_placement(void **state)
         here_run();
         for (uint32_t i = 0; i < NODES; i++)
             if (class_of(i) != plain[i])
-                fail_msg("graph %u: node %u is %u, not %u", (unsigned)kept, i, class_of(i), plain[i]);
+                fail_msg("graph %u: node %u is %u, not %u", (unsigned)kept, i, class_of(i),
+                         plain[i]);
         assert_int_equal(cycles(), count);
         look_at_containers();
         seed = kept;

@@ -288,7 +288,9 @@ static void sparse_blocks(void **state)
         here_run();
         for (unsigned i = 0; i < 8; i++) {
             bool seen = word[i] == 8 || word[i] == 15 || word[i] == 512;
-            assert_int_equal(REACH(i + 2), !seen ? REACH_LOST : lost ? REACH_LOST_INDIRECT : REACH_REACHABLE);
+            assert_int_equal(REACH(i + 2), !seen  ? REACH_LOST
+                                           : lost ? REACH_LOST_INDIRECT
+                                                  : REACH_REACHABLE);
         }
     }
     here_end();

@@ -16,9 +16,9 @@ static const struct {
     uint32_t end; /* end of this range of numbers */
     enum reach reach;
     uint32_t to; /* points to the block with the number plus this */
-} part[] = {{20000, REACH_REACHABLE, 20000},     {40000, REACH_REACHABLE, 0}, {50000, REACH_INTERIOR, 10000},
-            {60000, REACH_INDIRECT, 0},       {70000, REACH_LOST, 10000},
-            {80000, REACH_LOST_INDIRECT, 0}};
+} part[] = {{20000, REACH_REACHABLE, 20000}, {40000, REACH_REACHABLE, 0},
+            {50000, REACH_INTERIOR, 10000},  {60000, REACH_INDIRECT, 0},
+            {70000, REACH_LOST, 10000},      {80000, REACH_LOST_INDIRECT, 0}};
 
 static struct {
     struct slab_heap in;

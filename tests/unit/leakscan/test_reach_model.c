@@ -281,7 +281,8 @@ static void check_witness(const struct leak_group *g)
         return;
     assert_int_equal(edge_of(g->value, i) == EDGE_NONE, false);
     if (g->reach == REACH_REACHABLE || g->reach == REACH_INTERIOR)
-        assert_int_equal(edge_of(g->value, i), g->reach == REACH_REACHABLE ? EDGE_START : EDGE_INSIDE);
+        assert_int_equal(edge_of(g->value, i),
+                         g->reach == REACH_REACHABLE ? EDGE_START : EDGE_INSIDE);
     if (g->witness == WITNESS_ROOT) {
         assert_true((g->at - ROOT_AT) / 8 < here.roots);
         assert_true(here.root[(g->at - ROOT_AT) / 8] == g->value);
@@ -417,10 +418,11 @@ static void run_deep(uint64_t extra, uint64_t root, enum reach first, enum reach
     for (uint32_t i = 0; i < count; i++) {
         bool is_indirect = g[i].reach != first;
         assert_int_equal(g[i].reach, is_indirect ? indirect : first);
-        assert_int_equal(g[i].blocks, count == 1  ? deep.in.heap.slots
+        assert_int_equal(g[i].blocks, count == 1    ? deep.in.heap.slots
                                       : is_indirect ? deep.in.heap.slots - 1
-                                                  : 1);
-        assert_int_equal(g[i].indirect_blocks, count == 1 || is_indirect ? 0 : deep.in.heap.slots - 1);
+                                                    : 1);
+        assert_int_equal(g[i].indirect_blocks,
+                         count == 1 || is_indirect ? 0 : deep.in.heap.slots - 1);
     }
     free(scratch);
 }

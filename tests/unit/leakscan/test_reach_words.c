@@ -121,8 +121,8 @@ static void run_across(uint64_t base, uint32_t units)
         memset((void *)(uintptr_t)start, 0, 64);
         *(uint64_t *)(uintptr_t)(start + i % 8 * 8) = i + 2 < units ? start + 2 * UNIT : 0;
     }
-    const struct reach_heap heap = {base, (uint64_t)units * UNIT, slab_of_unit, slab, units, units,
-                                    1,    0, 0, NULL};
+    const struct reach_heap heap = {
+        base, (uint64_t)units * UNIT, slab_of_unit, slab, units, units, 1, 0, 0, NULL};
     const uint64_t root[2] = {base, base + UNIT};
     check_all_reachable(&heap, root, 2, units);
     free(slab_of_unit);
@@ -135,7 +135,7 @@ static void upper_halves_change(void **state)
     (void)state;
     const uint32_t units = 24;
     const uint64_t read_epoch[] = {0x1100000000, 0x100000000 * 0x2000, 0x100000000 * 0x5000,
-                             0x100000000 * 0x7000};
+                                   0x100000000 * 0x7000};
     uint32_t tried = 0;
     for (uint32_t i = 0; i < sizeof read_epoch / sizeof *read_epoch; i++) {
         for (uint32_t below = 0; below <= units; below += 8) {
@@ -194,8 +194,8 @@ static void many_shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_of_a_root), cmocka_unit_test(words_of_a_block),
-        cmocka_unit_test(words_together),  cmocka_unit_test(many_pointers),
+        cmocka_unit_test(words_of_a_root),     cmocka_unit_test(words_of_a_block),
+        cmocka_unit_test(words_together),      cmocka_unit_test(many_pointers),
         cmocka_unit_test(upper_halves_change), cmocka_unit_test(many_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

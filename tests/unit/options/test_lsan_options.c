@@ -58,8 +58,9 @@ static void of_a_process(void **state)
     child = fork();
     if (child == 0) {
         dup2(ends[1], 1);
-        execle("/bin/sh", "sh", "-c", "LSAN_OPTIONS=log_path=/later; export LSAN_OPTIONS; echo; kill -STOP $$",
-               NULL, (char *[]){(char[]){"A=1"}, (char[]){"LSAN_OPTIONS=log_path=/first"}, NULL});
+        execle("/bin/sh", "sh", "-c",
+               "LSAN_OPTIONS=log_path=/later; export LSAN_OPTIONS; echo; kill -STOP $$", NULL,
+               (char *[]){(char[]){"A=1"}, (char[]){"LSAN_OPTIONS=log_path=/first"}, NULL});
         _exit(1);
     }
     assert_int_equal(read(ends[0], &byte, 1), 1);

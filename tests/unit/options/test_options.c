@@ -111,7 +111,8 @@ static void texts(void **state)
         {"quie=1", NULL, "unknown option 'quie'"},
         {"quietly=1", NULL, "unknown option 'quietly'"},
         {"=1", NULL, "unknown option ''"},
-        {"counters=page-faults:u", NULL, "unknown option 'u' (a value with a colon or a space needs quotes)"},
+        {"counters=page-faults:u", NULL,
+         "unknown option 'u' (a value with a colon or a space needs quotes)"},
         {"counters='page-faults:u'", "counters=\"page-faults:u\"", NULL},
         {"log\x01=1", NULL, "unknown option 'log?'"},
     };
@@ -171,7 +172,10 @@ static void command_lines(void **state)
         {{"--tool=helgrind"}, NULL, 0, "tool: 'helgrind' is not memcheck, the only one"},
         {{"--format=xml"}, NULL, 0, "format: 'xml' is not text, valgrind"},
         {{"--he", "x"}, NULL, 0, "'--he' is ambiguous: help, heap, heap-size"},
-        {{"-m=1"}, NULL, 0, "'-m=1' is ambiguous: memuse, mappings, match, max-leaks, measure, malloc-fill"},
+        {{"-m=1"},
+         NULL,
+         0,
+         "'-m=1' is ambiguous: memuse, mappings, match, max-leaks, measure, malloc-fill"},
         {{"-fre"}, NULL, 0, "ambiguous"},
         {{"--json"}, NULL, 0, "json needs a value"},
         {{"--free_fill=1"}, NULL, 0, "unknown option '--free_fill=1'"},
@@ -431,7 +435,8 @@ static void defaults(void **state)
         char setting[256];
         if (!*option_at(NULL, i)->initial)
             continue; /* a default is a value of its kind */
-        snprintf(setting, sizeof setting, "%s=%s", option_at(NULL, i)->name, option_at(NULL, i)->initial);
+        snprintf(setting, sizeof setting, "%s=%s", option_at(NULL, i)->name,
+                 option_at(NULL, i)->initial);
         assert_int_equal(options_from_text(&o, setting, err), 0);
     }
     options_free(&o);
@@ -519,10 +524,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts),         cmocka_unit_test(command_lines),
-        cmocka_unit_test(abbreviations), cmocka_unit_test(leaks), cmocka_unit_test(formats), cmocka_unit_test(single_letters),
+        cmocka_unit_test(abbreviations), cmocka_unit_test(leaks),
+        cmocka_unit_test(formats),       cmocka_unit_test(single_letters),
         cmocka_unit_test(defaults),      cmocka_unit_test(canonical),
-        cmocka_unit_test(notes),
-        cmocka_unit_test(numbers),
+        cmocka_unit_test(notes),         cmocka_unit_test(numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

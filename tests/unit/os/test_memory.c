@@ -233,7 +233,8 @@ static size_t own_bytes(const char *p)
 static void find_own_mappings(void **state)
 {
     (void)state;
-    char *p = os_map(BYTES), *foreign = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p = os_map(BYTES),
+         *foreign = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uintptr_t start, end;
     assert_int_equal(own_bytes(p), BYTES);
     assert_int_equal(own_bytes(foreign), 0);
@@ -261,7 +262,8 @@ static void release_own_mappings(void **state)
     assert_true(start == at + 2 * PAGE_BYTES && end == at + 3 * PAGE_BYTES);
     os_next_own(end, &start, &end);
     assert_true(start == at + 5 * PAGE_BYTES && end == at + 8 * PAGE_BYTES);
-    assert_true(os_disown(at - PAGE_BYTES, at + PAGE_BYTES) && os_disown(at + 7 * PAGE_BYTES, at + 9 * PAGE_BYTES));
+    assert_true(os_disown(at - PAGE_BYTES, at + PAGE_BYTES) &&
+                os_disown(at + 7 * PAGE_BYTES, at + 9 * PAGE_BYTES));
     os_next_own(at, &start, &end);
     assert_true(start == at + PAGE_BYTES && end == at + 3 * PAGE_BYTES);
     os_next_own(end, &start, &end);
@@ -292,7 +294,7 @@ static void reading_mappings(void **state)
     close(fd);
     assert_in_range(os_break_start(), 1u << 20, (uintptr_t)sbrk(0));
     assert_int_equal(brk((void *)(os_break_start() - 1)), 0); /* libc's result, although */
-    assert_true((uintptr_t)sbrk(0) >= os_break_start()); /* the kernel has refused */
+    assert_true((uintptr_t)sbrk(0) >= os_break_start());      /* the kernel has refused */
 }
 
 /* libc's code, unmodified and patched with a jump's first bytes. */
@@ -312,10 +314,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_calls),
-        cmocka_unit_test(find_own_mappings), cmocka_unit_test(release_own_mappings), cmocka_unit_test(reading_mappings),
-        cmocka_unit_test(reserving),   cmocka_unit_test(fixed_place), cmocka_unit_test(populate),
-        cmocka_unit_test(giving_back), cmocka_unit_test(reading),     cmocka_unit_test(replacing),
-        cmocka_unit_test(wiping),      cmocka_unit_test(measuring),
+        cmocka_unit_test(find_own_mappings),
+        cmocka_unit_test(release_own_mappings),
+        cmocka_unit_test(reading_mappings),
+        cmocka_unit_test(reserving),
+        cmocka_unit_test(fixed_place),
+        cmocka_unit_test(populate),
+        cmocka_unit_test(giving_back),
+        cmocka_unit_test(reading),
+        cmocka_unit_test(replacing),
+        cmocka_unit_test(wiping),
+        cmocka_unit_test(measuring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

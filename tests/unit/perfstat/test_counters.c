@@ -78,7 +78,11 @@ static int begin(void **state)
 static void count(const char *list)
 {
     char err[TOOLS_ERROR_BYTES];
-    struct rusage usage = {.ru_minflt = 30, .ru_majflt = 4, .ru_nvcsw = 5, .ru_utime = {.tv_sec = 2}, .ru_stime = {.tv_usec = 7}};
+    struct rusage usage = {.ru_minflt = 30,
+                           .ru_majflt = 4,
+                           .ru_nvcsw = 5,
+                           .ru_utime = {.tv_sec = 2},
+                           .ru_stime = {.tv_usec = 7}};
     assert_int_equal(counters_make(&all, list, err), 0);
     counters_open(all, PROGRAM);
     counters_read(all, &usage, 99, rows);
@@ -113,7 +117,8 @@ static void attributes(void **state)
         assert_int_equal(a->exclude_user, want[i].no_user);
         assert_int_equal(a->exclude_kernel, want[i].no_kernel);
         assert_int_equal(a->inherit & a->disabled & a->enable_on_exec, 1);
-        assert_int_equal(a->read_format, PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
+        assert_int_equal(a->read_format,
+                         PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
     }
     assert_int_equal(machine.attr[0].exclude_hv, 0);
     assert_int_equal(machine.attr[1].exclude_hv, 1);
@@ -129,7 +134,8 @@ static void user_alone(void **state)
     assert_true(rows[0].reading.known && rows[0].user_alone);
     assert_true(machine.attr[1].exclude_kernel && machine.attr[1].exclude_hv);
     assert_true(!rows[1].reading.known && !rows[1].user_alone);
-    assert_non_null(strstr(rows[1].why, "n/a: not permitted in the kernel (perf_event_paranoid is "));
+    assert_non_null(
+        strstr(rows[1].why, "n/a: not permitted in the kernel (perf_event_paranoid is "));
     assert_true(rows[2].reading.known && !rows[2].user_alone && rows[2].reading.value == 5);
     assert_string_equal(rows[2].source, "getrusage, of what was waited for");
     forget();
@@ -210,18 +216,19 @@ static void refusals(void **state)
     static const struct {
         int error, probe;
         const char *why;
-    } want[] = {{-ENOENT, -ENOENT, "n/a: no PMU"},
-                {-ENOENT, 0, "n/a: the PMU has no such event"},
-                {-EPERM, 0, "n/a: forbidden by the system: a container's filter, or a security module"},
-                {-ENOSYS, 0, "n/a: the kernel has no perf events"},
-                {-EINVAL, 0, "n/a: the kernel cannot count it with these flags and attributes"},
-                {-ENFILE, 0, "n/a: no descriptor left in the system"},
-                {-EBUSY, 0, "n/a: somebody else has the counters to himself"},
-                {-ENOSPC, 0, "n/a: all counters of its kind are in use"},
-                {-EOPNOTSUPP, 0, "n/a: the PMU cannot count it in this way"},
-                {-ESRCH, 0, "n/a: there is no such thread"},
-                {-ENODEV, 0, "n/a: the processor is offline"},
-                {-E2BIG, 0, "n/a: the kernel refuses it with error 7"}};
+    } want[] = {
+        {-ENOENT, -ENOENT, "n/a: no PMU"},
+        {-ENOENT, 0, "n/a: the PMU has no such event"},
+        {-EPERM, 0, "n/a: forbidden by the system: a container's filter, or a security module"},
+        {-ENOSYS, 0, "n/a: the kernel has no perf events"},
+        {-EINVAL, 0, "n/a: the kernel cannot count it with these flags and attributes"},
+        {-ENFILE, 0, "n/a: no descriptor left in the system"},
+        {-EBUSY, 0, "n/a: somebody else has the counters to himself"},
+        {-ENOSPC, 0, "n/a: all counters of its kind are in use"},
+        {-EOPNOTSUPP, 0, "n/a: the PMU cannot count it in this way"},
+        {-ESRCH, 0, "n/a: there is no such thread"},
+        {-ENODEV, 0, "n/a: the processor is offline"},
+        {-E2BIG, 0, "n/a: the kernel refuses it with error 7"}};
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
         machine.asked = 0;
         machine.answer = want[i].error;

@@ -54,8 +54,8 @@ static inline bool model_put(struct model *m, uint64_t first, uint64_t count, ui
     if (!maps_put(&m->maps, &r))
         return false;
     for (uint64_t i = 0; i < count; i++)
-        m->page[first + i] = (struct model_page){true, r.shared, r.protection, r.inode, r.device,
-                                                 file ? r.offset + i * MODEL_PAGE : 0};
+        m->page[first + i] = (struct model_page){
+            true, r.shared, r.protection, r.inode, r.device, file ? r.offset + i * MODEL_PAGE : 0};
     return true;
 }
 
@@ -67,7 +67,8 @@ static inline bool model_remove(struct model *m, uint64_t first, uint64_t count)
     return true;
 }
 
-static inline bool model_protect(struct model *m, uint64_t first, uint64_t count, uint8_t protection)
+static inline bool model_protect(struct model *m, uint64_t first, uint64_t count,
+                                 uint8_t protection)
 {
     if (!maps_protect(&m->maps, model_address(first), model_address(first + count), protection))
         return false;
@@ -82,13 +83,17 @@ static inline bool model_change(struct model *m, uint64_t n)
     uint64_t first = (n >> 8) % MODEL_PAGES, count = (n >> 20) % (n >> 4 & 15 ? 4 : 60);
     count = count < MODEL_PAGES - first ? count : MODEL_PAGES - first;
     switch (n & 3) {
-    case 0: return model_remove(m, first, count);
-    case 1: return model_protect(m, first, count, n >> 32 & 1);
-    default: return model_put(m, first, count, n >> 32);
+    case 0:
+        return model_remove(m, first, count);
+    case 1:
+        return model_protect(m, first, count, n >> 32 & 1);
+    default:
+        return model_put(m, first, count, n >> 32);
     }
 }
 
-static inline bool model_same_page(const struct model_page *p, const struct map_region *r, uint64_t at)
+static inline bool model_same_page(const struct model_page *p, const struct map_region *r,
+                                   uint64_t at)
 {
     return p->mapped && p->shared == r->shared && p->protection == r->protection &&
            p->inode == r->inode && p->device == r->device &&

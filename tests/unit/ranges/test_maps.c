@@ -156,7 +156,8 @@ static void changes_can_be_forgotten(void **state)
     assert_int_equal(maps_next_changed(&model.maps, &slots_mask), 0);
     for (uint32_t n = 0; n < model.maps.made; n++)
         for (uint32_t i = 0; i < MAP_LEAF_REGIONS; i++)
-            copy[n][i] = model.maps.leaf[n].used >> i & 1 ? model.maps.leaf[n].region[i] : (struct map_region){0};
+            copy[n][i] = model.maps.leaf[n].used >> i & 1 ? model.maps.leaf[n].region[i]
+                                                          : (struct map_region){0};
     for (uint32_t i = 0; i < MODEL_PAGES; i += 4)
         assert_true(model_remove(&model, i, 1));
     copy_changed();
@@ -203,9 +204,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_new_mapping_takes_the_place_of_the_old), TEST(files_are_joined_where_they_go_on),
-        TEST(protecting_splits_and_joins), TEST(nothing_changes_without_room),
-        TEST(promised_room_is_enough), TEST(calls_keep_neighbours_separate), TEST(changes_can_be_forgotten),
+        TEST(a_new_mapping_takes_the_place_of_the_old),
+        TEST(files_are_joined_where_they_go_on),
+        TEST(protecting_splits_and_joins),
+        TEST(nothing_changes_without_room),
+        TEST(promised_room_is_enough),
+        TEST(calls_keep_neighbours_separate),
+        TEST(changes_can_be_forgotten),
         TEST(random_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

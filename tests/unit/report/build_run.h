@@ -177,8 +177,8 @@ static inline struct segment *build_segment(const struct build *b, uint32_t area
 }
 
 /* Room for `capacity` records of a kind, of that kind's record size. */
-static inline struct segment *build_records(const struct build *b, uint32_t area, enum segment_kind kind,
-                                            uint32_t capacity)
+static inline struct segment *build_records(const struct build *b, uint32_t area,
+                                            enum segment_kind kind, uint32_t capacity)
 {
     static const uint16_t bytes[SEGMENT_KIND_COUNT] = {
         [SEGMENT_LARGE] = sizeof(struct large_record),

@@ -134,7 +134,8 @@ static inline char *golden_common(const char *text, bool missed, bool *are_all)
         if (missed)
             printf("golden: the screen %.*s was not printed\n", (int)bytes, name);
     }
-    while (common && !*are_all && strlen(common) > 1 && strcmp(common + strlen(common) - 2, "\n\n") == 0)
+    while (common && !*are_all && strlen(common) > 1 &&
+           strcmp(common + strlen(common) - 2, "\n\n") == 0)
         common[strlen(common) - 1] = 0;
     return common;
 }
@@ -181,7 +182,8 @@ static inline int golden_end(int failed)
     expected = golden_read(file);
     common = expected && golden.text ? golden_common(expected, !failed, &are_all) : NULL;
     if (!common) {
-        printf("golden: %s: %s\n", file, expected ? "no screen was printed" : "there is no such file");
+        printf("golden: %s: %s\n", file,
+               expected ? "no screen was printed" : "there is no such file");
         free(expected);
         return failed ? failed : 1;
     }

@@ -29,9 +29,11 @@ struct made_image {
     struct segment *modules, *threads, *depot;
 };
 
-static inline struct made_image made_image(struct build *b, uint32_t number, uint32_t parent, const char *program)
+static inline struct made_image made_image(struct build *b, uint32_t number, uint32_t parent,
+                                           const char *program)
 {
-    uint32_t area = build_image(b, number, parent, NOBODYS_PID + number, parent ? IMAGE_FORK : IMAGE_ROOT);
+    uint32_t area =
+        build_image(b, number, parent, NOBODYS_PID + number, parent ? IMAGE_FORK : IMAGE_ROOT);
     struct made_image i = {
         area,
         build_records(b, area, SEGMENT_MODULES, 4),

@@ -38,7 +38,8 @@ static inline uint64_t function(const char *name, const char *file, int line, ui
 }
 
 /* The same of /opt/libsome.so. */
-static inline uint64_t library_function(const char *name, const char *file, int line, uint32_t calls)
+static inline uint64_t library_function(const char *name, const char *file, int line,
+                                        uint32_t calls)
 {
     return function(name, file, line, calls) - PROG + SOME_LIB;
 }

@@ -30,12 +30,14 @@ static inline struct rules *rules_of(const char *text, char *err, size_t room)
     return NULL;
 }
 
-static inline void stack_make(struct rules *rules, struct stack *s, uint32_t code, uint32_t kind, const char *words)
+static inline void stack_make(struct rules *rules, struct stack *s, uint32_t code, uint32_t kind,
+                              const char *words)
 {
     char *copy = strdup(words), *rest = copy, *word;
 
     memset(s, 0, sizeof *s);
-    s->finding = (struct subject){.code = code, .leak_kind = kind, .spots = s->at, .place_count = 1, .hits = 1, .bytes = 8};
+    s->finding = (struct subject){
+        .code = code, .leak_kind = kind, .spots = s->at, .place_count = 1, .hits = 1, .bytes = 8};
     while ((word = strsep(&rest, " ")) && s->finding.spot_count < STACK_SPOTS) {
         struct spot *spot = &s->spot[s->finding.spot_count];
         char *colon = strchr(word, ':');

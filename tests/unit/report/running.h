@@ -79,7 +79,7 @@ static inline bool is_empty(const struct run *run, uint32_t area)
 
 /* Image `number` of process `pid`, with one block of `number` bytes in use. */
 static inline uint32_t an_image(struct build *b, uint32_t number, uint32_t parent, uint32_t pid,
-                         enum image_how how)
+                                enum image_how how)
 {
     uint32_t area = build_image(b, number, parent, pid, how);
     struct segment *t = build_records(b, area, SEGMENT_THREADS, 4);
@@ -97,7 +97,7 @@ static inline uint32_t an_image(struct build *b, uint32_t number, uint32_t paren
 }
 
 static inline struct lease *a_lease(struct build *b, uint32_t index, uint32_t parent, uint32_t area,
-                             enum lease_state state)
+                                    enum lease_state state)
 {
     struct lease *l = build_lease(b, index);
     l->parent = parent;

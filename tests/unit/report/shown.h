@@ -10,7 +10,8 @@
 #define LIB 0x7f0000000000ull
 
 /* An image with `count` sites in /opt/prog; site i has i + 1 blocks of 10 bytes. */
-static inline uint32_t an_image(struct build *b, uint32_t number, enum image_how how, uint32_t count)
+static inline uint32_t an_image(struct build *b, uint32_t number, enum image_how how,
+                                uint32_t count)
 {
     uint32_t area = build_image(b, number, 0, 2000000000u + number, how); /* an unused pid */
     struct segment *m = build_records(b, area, SEGMENT_MODULES, 4);

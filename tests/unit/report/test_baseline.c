@@ -36,7 +36,10 @@ static const char *why_not(const char *text, size_t bytes)
     return err;
 }
 
-#define ROW(text, begin) {text, sizeof(text) - 1, begin}
+#define ROW(text, begin)              \
+    {                                 \
+        text, sizeof(text) - 1, begin \
+    }
 #define FINDING HEAD "\"findings\":[{\"id\":\"mel-01234567\",\"count\":1},\n"
 #define MEMBERS "a finding needs an \"id\" and a \"count\", and may have a \"cap\""
 
@@ -45,6 +48,7 @@ static const struct {
     size_t bytes;
     const char *begin; /* of the message; "": there is none */
 } rows[] = {
+    /* clang-format off */
     ROW(HEAD "\"findings\":[]}", ""),
     ROW(HEAD "\"more\":[{\"x\":[null,true,-1.5e3,\"t\"]}]}", ""),
     ROW(HEAD "\"findings\":[{\"id\":\"mel-0123456\\u0037\",\"count\":9223372036854775807,\"cap\":0}]}", ""),
@@ -77,6 +81,7 @@ static const struct {
     ROW(HEAD "\"a\":1} x", "x.json:2:8: end of file expected"),
     ROW("\xef\xbb\xbf" HEAD "\"a\":1}", "x.json:1:"),
     ROW("\n\n", "x.json:3:1: '[' or '{' expected"),
+    /* clang-format on */
 };
 
 static void test_mistakes(void **state)
@@ -92,13 +97,15 @@ static void test_mistakes(void **state)
 /* Each beginning of a baseline is refused, with a place in it; the message never exceeds its room. */
 static void test_truncated(void **state)
 {
-    static const char whole[] = FINDING "{\"id\":\"duf-01234567\",\"count\":1,\"cap\":5,\"what\":\"\\u00e9 \xc3\xa9\"}]}";
+    static const char whole[] =
+        FINDING "{\"id\":\"duf-01234567\",\"count\":1,\"cap\":5,\"what\":\"\\u00e9 \xc3\xa9\"}]}";
     unsigned line, column;
 
     (void)state;
     assert_string_equal(why_not(whole, sizeof whole - 1), "");
     for (size_t bytes = 1; bytes < sizeof whole - 1; bytes++)
-        if (sscanf(why_not(whole, bytes), "x.json:%u:%u: ", &line, &column) != 2 || line > 3 || column == 0)
+        if (sscanf(why_not(whole, bytes), "x.json:%u:%u: ", &line, &column) != 2 || line > 3 ||
+            column == 0)
             fail_msg("%zu bytes: %s", bytes, why_not(whole, bytes));
     for (size_t room = 1; room < 200; room++) {
         char *err = malloc(room);
@@ -111,7 +118,8 @@ static void test_truncated(void **state)
 }
 
 /* A text of `count` times `unit` between two others, in *bytes bytes; to be freed. */
-static char *repeated(const char *before, const char *unit, size_t count, const char *after, size_t *bytes)
+static char *repeated(const char *before, const char *unit, size_t count, const char *after,
+                      size_t *bytes)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, bytes);

@@ -14,7 +14,8 @@
 #include "golden.h"
 
 #define NOBODYS_PID 2000000000u
-#define KINDS .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
+#define KINDS \
+    .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
 
 struct asked {
     uint32_t area;
@@ -48,7 +49,8 @@ static struct asked request(struct build *b, uint32_t area, uint32_t number)
 }
 
 /* The printed checks of a file, which stays open; `at` as in report_checks. */
-static const char *printed(int fd, uint32_t only, struct print_options how, struct check_reported at[4], uint32_t *count)
+static const char *printed(int fd, uint32_t only, struct print_options how,
+                           struct check_reported at[4], uint32_t *count)
 {
     static char text[8192];
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -89,7 +91,8 @@ static void let_go(void **state)
     struct run_header run;
     uint32_t count, reported_word[2];
     struct check_reported at[4];
-    off_t place[] = {(char *)&a.record->reported - (char *)build_run(&b), (char *)&other.record->reported - (char *)build_run(&b)};
+    off_t place[] = {(char *)&a.record->reported - (char *)build_run(&b),
+                     (char *)&other.record->reported - (char *)build_run(&b)};
     int fd = build_fd(&b);
 
     printed(fd, 2, (struct print_options){KINDS}, at, &count);
@@ -113,7 +116,8 @@ static void at_end(void **state)
     struct asked a = request(&b, an_image(&b, 1), 1);
     uint32_t count;
     struct check_reported at[4];
-    struct segment *leaks = build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
+    struct segment *leaks =
+        build_segment(&b, a.area, SEGMENT_LEAKS, sizeof(struct leak_group), 4, 0);
     build_leak(leaks, REACH_LOST, 1, 5, 50);
     build_leak(leaks, REACH_INTERIOR, 1, 1, 16);
     build_leak(a.leaks, REACH_LOST, 1, 3, 48);
@@ -153,9 +157,13 @@ static void words(void **state)
     assert_int_equal(count, 3);
     golden_add("three, quiet", text);
     assert_null(strstr(text, "check 2 ")); /* it has no leak */
-    text = printed(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_RECORDS, .columns = 80}, at, &count);
+    text =
+        printed(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_RECORDS, .columns = 80},
+                at, &count);
     golden_add("three, records, terminal", text);
-    assert_string_equal(printed(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_NOTHING}, at, &count), "");
+    assert_string_equal(
+        printed(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_NOTHING}, at, &count),
+        "");
     assert_int_equal(count, 3);
     close(fd);
     build_end(&b);
@@ -163,8 +171,8 @@ static void words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one), cmocka_unit_test(let_go), cmocka_unit_test(at_end),
-                                       cmocka_unit_test(words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one), cmocka_unit_test(let_go),
+                                       cmocka_unit_test(at_end), cmocka_unit_test(words)};
 
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -89,8 +89,7 @@ static void test_exec_throws_away(void **state)
     one_block(&b, old, 0);
     one_block(&b, new, 0);
     one_block(&b, lost, 0);
-    build_thread(build_records(&b, old, SEGMENT_THREADS, 4), 1, 7,
-                 5);
+    build_thread(build_records(&b, old, SEGMENT_THREADS, 4), 1, 7, 5);
     r = collected(&b);
     t = totals_of(r);
     assert_int_equal(t.processes, 2);

@@ -22,10 +22,13 @@ static void test_languages(void **state)
         {"_ZN5store5shelf4fillEm.isra.0", "store::shelf::fill(unsigned long) [clone .isra.0]"},
         {"_ZNSt6vectorIiSaIiEE9push_backERKi",
          "std::vector<int, std::allocator<int> >::push_back(int const&)"},
-        {"_Z4openNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKS4_", "open(std::string, std::string const&)"},
-        {"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev", "std::string::~basic_string()"},
+        {"_Z4openNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKS4_",
+         "open(std::string, std::string const&)"},
+        {"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev",
+         "std::string::~basic_string()"},
         {"_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEED1Ev",
-         "std::__cxx11::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >::~basic_string()"},
+         "std::__cxx11::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> "
+         ">::~basic_string()"},
         {"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
         {"_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function"},
         {"_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate",
@@ -63,7 +66,8 @@ static void test_doubling(void **state)
 
     (void)state;
     for (unsigned i = 0; digits[i]; i++) {
-        snprintf(name + strlen(name), sizeof name - strlen(name), "S_IS%c_S%c_E", digits[i], digits[i]);
+        snprintf(name + strlen(name), sizeof name - strlen(name), "S_IS%c_S%c_E", digits[i],
+                 digits[i]);
         plain = demangle(name);
         if (i < 4)
             assert_non_null(plain);

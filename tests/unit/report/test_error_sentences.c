@@ -19,25 +19,32 @@
 
 #define BLOCK 0x700000000040ull
 
+/* clang-format off */
 static int table[16] = {1}; static const int table_line = __LINE__;
+/* clang-format on */
 
 struct word_case {
     struct error error;
     const char *name;
 };
 
-#define CASE(...)                                                                                  \
-    {                                                                                              \
-        __VA_ARGS__, #__VA_ARGS__                                                                  \
+#define CASE(...)                 \
+    {                             \
+        __VA_ARGS__, #__VA_ARGS__ \
     }
 
 enum { IN_FILE = 2 };
 
 static char root_name[] = "prog";
+/* clang-format off */
 static struct image root = {.number = 1, .pid = 500, .name = root_name}; static const int root_line = __LINE__;
+/* clang-format on */
 
-static struct image in_file = {.number = IN_FILE, .name = root_name, .flags = IMAGE_HEAP_IN_FILE,
-                               .malloc_fill = 0xa5 + 1, .free_fill = 0xfd + 1};
+static struct image in_file = {.number = IN_FILE,
+                               .name = root_name,
+                               .flags = IMAGE_HEAP_IN_FILE,
+                               .malloc_fill = 0xa5 + 1,
+                               .free_fill = 0xfd + 1};
 static struct run_header run = {.heap_bytes = 8 << 20};
 
 static struct report a_report(void)
@@ -94,31 +101,24 @@ static void must_be(const struct error *error, const char *prints)
 
 /* ---- duf ----------------------------------------------------------------------------------- */
 
-#define DUF(entry_, bytes_, state_)                                                                \
-    {.kind = ERROR_DUF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK, .address = BLOCK,                 \
-     .block_bytes = (bytes_), .block_state = BLOCK_##state_}
+#define DUF(entry_, bytes_, state_)                                                               \
+    {                                                                                             \
+        .kind = ERROR_DUF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK, .address = BLOCK, \
+        .block_bytes = (bytes_), .block_state = BLOCK_##state_                                    \
+    }
 
 static void test_duf(void **state)
 {
     static const struct word_case cases[] = {
-        CASE(DUF(FREE, 40, FREED)),
-        CASE(DUF(CFREE, 0, FREED)),
-        CASE(DUF(FREE, 8, FREED)),
-        CASE(DUF(FREE, 11, FREED)),
-        CASE(DUF(FREE, 18, FREED)),
-        CASE(DUF(FREE, 80, FREED)),
-        CASE(DUF(FREE, 110, FREED)),
-        CASE(DUF(FREE, 1100, FREED)),
-        CASE(DUF(FREE, 11000, FREED)),
-        CASE(DUF(FREE, 800000, FREED)),
-        CASE(DUF(FREE, 180000, FREED)),
-        CASE(DUF(DELETE_ARRAY, 40, FREED)),
-        CASE(DUF(FREE_SIZED, 40, FREED)),
-        CASE(DUF(REALLOC, 40, FREED)),
-        CASE(DUF(REALLOCARRAY, 40, FREED)),
-        CASE(DUF(NONE, 40, FREED)),
-        CASE(DUF(FREE, 40, FREE)),
-        CASE(DUF(FREE, 40, INHERITED)),
+        CASE(DUF(FREE, 40, FREED)),         CASE(DUF(CFREE, 0, FREED)),
+        CASE(DUF(FREE, 8, FREED)),          CASE(DUF(FREE, 11, FREED)),
+        CASE(DUF(FREE, 18, FREED)),         CASE(DUF(FREE, 80, FREED)),
+        CASE(DUF(FREE, 110, FREED)),        CASE(DUF(FREE, 1100, FREED)),
+        CASE(DUF(FREE, 11000, FREED)),      CASE(DUF(FREE, 800000, FREED)),
+        CASE(DUF(FREE, 180000, FREED)),     CASE(DUF(DELETE_ARRAY, 40, FREED)),
+        CASE(DUF(FREE_SIZED, 40, FREED)),   CASE(DUF(REALLOC, 40, FREED)),
+        CASE(DUF(REALLOCARRAY, 40, FREED)), CASE(DUF(NONE, 40, FREED)),
+        CASE(DUF(FREE, 40, FREE)),          CASE(DUF(FREE, 40, INHERITED)),
     };
 
     (void)state;
@@ -127,30 +127,28 @@ static void test_duf(void **state)
 
 /* ---- maf ----------------------------------------------------------------------------------- */
 
-#define MAF(entry_, offset_, state_)                                                               \
-    {.kind = ERROR_MAF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK, .address = BLOCK + (offset_),     \
-     .block_bytes = 40, .block_state = BLOCK_##state_}
-#define MAF_OF(family_, entry_, offset_)                                                           \
-    {.kind = ERROR_MAF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK, .address = BLOCK + (offset_),     \
-     .block_bytes = 40, .block_state = BLOCK_LIVE, .block_family = FAMILY_##family_}
+#define MAF(entry_, offset_, state_)                                                   \
+    {                                                                                  \
+        .kind = ERROR_MAF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK,        \
+        .address = BLOCK + (offset_), .block_bytes = 40, .block_state = BLOCK_##state_ \
+    }
+#define MAF_OF(family_, entry_, offset_)                                            \
+    {                                                                               \
+        .kind = ERROR_MAF, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK,     \
+        .address = BLOCK + (offset_), .block_bytes = 40, .block_state = BLOCK_LIVE, \
+        .block_family = FAMILY_##family_                                            \
+    }
 
 static void test_maf(void **state)
 {
     static const struct word_case cases[] = {
-        CASE(MAF(FREE, 8, LIVE)),
-        CASE(MAF(FREE, 8, FREED)),
-        CASE(MAF(FREE, 8, FREE)),
-        CASE(MAF(FREE, 8, INHERITED)),
-        CASE(MAF(FREE, 1, LIVE)),
-        CASE(MAF(FREE, 39, LIVE)),
-        CASE(MAF(FREE, 40, LIVE)),
-        CASE(MAF(FREE, 41, LIVE)),
-        CASE(MAF(FREE, -4, LIVE)),
-        CASE(MAF(REALLOC, 8, LIVE)),
-        CASE(MAF(DELETE, 8, FREED)),
-        CASE(MAF_OF(NEW_ARRAY, DELETE_ARRAY, 8)),
-        CASE(MAF_OF(NEW_ARRAY, FREE, 8)),
-        CASE(MAF_OF(NEW_ALIGNED, FREE, 8)),
+        CASE(MAF(FREE, 8, LIVE)),         CASE(MAF(FREE, 8, FREED)),
+        CASE(MAF(FREE, 8, FREE)),         CASE(MAF(FREE, 8, INHERITED)),
+        CASE(MAF(FREE, 1, LIVE)),         CASE(MAF(FREE, 39, LIVE)),
+        CASE(MAF(FREE, 40, LIVE)),        CASE(MAF(FREE, 41, LIVE)),
+        CASE(MAF(FREE, -4, LIVE)),        CASE(MAF(REALLOC, 8, LIVE)),
+        CASE(MAF(DELETE, 8, FREED)),      CASE(MAF_OF(NEW_ARRAY, DELETE_ARRAY, 8)),
+        CASE(MAF_OF(NEW_ARRAY, FREE, 8)), CASE(MAF_OF(NEW_ALIGNED, FREE, 8)),
     };
 
     (void)state;
@@ -159,11 +157,17 @@ static void test_maf(void **state)
 
 /* ---- baf ----------------------------------------------------------------------------------- */
 
-#define BAF(...) {.kind = ERROR_BAF, .image = 1, .entry = ENTRY_FREE, .address = 0x7f0000001234, .region = {.what = __VA_ARGS__}}
+#define BAF(...)                                                                                   \
+    {                                                                                              \
+        .kind = ERROR_BAF, .image = 1, .entry = ENTRY_FREE, .address = 0x7f0000001234, .region = { \
+            .what = __VA_ARGS__                                                                    \
+        }                                                                                          \
+    }
 
 static void test_baf(void **state)
 {
     static const struct word_case cases[] = {
+        /* clang-format off */
         CASE(BAF(REGION_NONE)),
         CASE(BAF(REGION_UNKNOWN)),
         CASE(BAF(REGION_UNMAPPED)),
@@ -185,6 +189,7 @@ static void test_baf(void **state)
         CASE({.kind = ERROR_BAF, .entry = ENTRY_FREE, .address = 8, .region = {.what = REGION_NULL}}),
         CASE({.kind = ERROR_BAF, .entry = ENTRY_REALLOC, .address = 8, .region = {.what = REGION_NULL}}),
         CASE({.kind = ERROR_BAF, .entry = ENTRY_DELETE, .region = {.what = REGION_STACK}}),
+        /* clang-format on */
     };
 
     (void)state;
@@ -194,15 +199,17 @@ static void test_baf(void **state)
 /* A pointer read from freed or uninitialized memory, or a small offset from such a pointer. */
 static void test_baf_of_fill(void **state)
 {
-#define FILLED(address_) \
-    {.kind = ERROR_BAF, .image = IN_FILE, .entry = ENTRY_FREE, .address = (address_), .region = {.what = REGION_UNMAPPED}}
+#define FILLED(address_)                                                                 \
+    {                                                                                    \
+        .kind = ERROR_BAF, .image = IN_FILE, .entry = ENTRY_FREE, .address = (address_), \
+        .region = {                                                                      \
+            .what = REGION_UNMAPPED                                                      \
+        }                                                                                \
+    }
     static const struct word_case cases[] = {
-        CASE(FILLED(0xfdfdfdfdfdfdfdfd)),
-        CASE(FILLED(0xfdfdfdfdfdfdfe0d)),
-        CASE(FILLED(0xa5a5a5a5a5a5a5a5)),
-        CASE(FILLED(0xfdfdfdfdfdfdfdfc)),
-        CASE(FILLED(0xfdfdfdfdfdfefdfd)),
-        CASE(BAF(REGION_UNMAPPED)),
+        CASE(FILLED(0xfdfdfdfdfdfdfdfd)), CASE(FILLED(0xfdfdfdfdfdfdfe0d)),
+        CASE(FILLED(0xa5a5a5a5a5a5a5a5)), CASE(FILLED(0xfdfdfdfdfdfdfdfc)),
+        CASE(FILLED(0xfdfdfdfdfdfefdfd)), CASE(BAF(REGION_UNMAPPED)),
     };
 
     (void)state;
@@ -214,7 +221,8 @@ static void test_deterministic(void **state)
 {
     static const struct word_case cases[] = {
         CASE(BAF(REGION_MAPPED, .start = 0x7f0000000000, .end = 0x7f0000010000)),
-        CASE(BAF(REGION_MAPPED, .start = 0x7f0000000000, .end = 0x7f0000001000, .path = "/dev/shm/x")),
+        CASE(BAF(REGION_MAPPED, .start = 0x7f0000000000, .end = 0x7f0000001000,
+                 .path = "/dev/shm/x")),
     };
 
     (void)state;
@@ -254,9 +262,11 @@ static void test_places(void **state)
 
 /* ---- mis ----------------------------------------------------------------------------------- */
 
-#define MIS(entry_, family_, given_)                                                               \
-    {.kind = ERROR_MIS, .image = 1, .entry = ENTRY_##entry_, .block_bytes = 24, .bytes = (given_),             \
-     .block_family = FAMILY_##family_}
+#define MIS(entry_, family_, given_)                                               \
+    {                                                                              \
+        .kind = ERROR_MIS, .image = 1, .entry = ENTRY_##entry_, .block_bytes = 24, \
+        .bytes = (given_), .block_family = FAMILY_##family_                        \
+    }
 
 static void test_mis(void **state)
 {
@@ -283,26 +293,26 @@ static void test_mis(void **state)
 
 /* ---- wua ----------------------------------------------------------------------------------- */
 
-#define WUA(entry_, damage_, offset_, bytes_)                                                      \
-    {.kind = ERROR_WUA, .image = 1, .entry = ENTRY_##entry_, .damage = DAMAGE_##damage_, .block = BLOCK,       \
-     .block_bytes = 24, .address = BLOCK + (offset_), .bytes = (bytes_)}
-#define WUA_FREED(entry_, damage_, offset_)                                                        \
-    {.kind = ERROR_WUA, .image = 1, .entry = ENTRY_##entry_, .damage = DAMAGE_##damage_, .block = BLOCK,       \
-     .block_bytes = 24, .address = BLOCK + (offset_), .bytes = 1, .block_state = BLOCK_FREED}
+#define WUA(entry_, damage_, offset_, bytes_)                                               \
+    {                                                                                       \
+        .kind = ERROR_WUA, .image = 1, .entry = ENTRY_##entry_, .damage = DAMAGE_##damage_, \
+        .block = BLOCK, .block_bytes = 24, .address = BLOCK + (offset_), .bytes = (bytes_)  \
+    }
+#define WUA_FREED(entry_, damage_, offset_)                                                 \
+    {                                                                                       \
+        .kind = ERROR_WUA, .image = 1, .entry = ENTRY_##entry_, .damage = DAMAGE_##damage_, \
+        .block = BLOCK, .block_bytes = 24, .address = BLOCK + (offset_), .bytes = 1,        \
+        .block_state = BLOCK_FREED                                                          \
+    }
 
 static void test_wua(void **state)
 {
     static const struct word_case cases[] = {
-        CASE(WUA(FREE, AFTER, 24, 1)),
-        CASE(WUA(REALLOC, AFTER, 24, 4)),
-        CASE(WUA(EXIT, AFTER, 30, 1)),
-        CASE(WUA(EXIT, BEFORE, -1, 1)),
-        CASE(WUA(EXIT, BEFORE, -8, 1)),
-        CASE(WUA(FREE, BEFORE, -8, 4)),
-        CASE(WUA(EVICTION, INSIDE, 4, 1)),
-        CASE(WUA(EXIT, INSIDE, 0, 24)),
-        CASE(WUA_FREED(EVICTION, AFTER, 24)),
-        CASE(WUA_FREED(EXIT, BEFORE, -1)),
+        CASE(WUA(FREE, AFTER, 24, 1)),        CASE(WUA(REALLOC, AFTER, 24, 4)),
+        CASE(WUA(EXIT, AFTER, 30, 1)),        CASE(WUA(EXIT, BEFORE, -1, 1)),
+        CASE(WUA(EXIT, BEFORE, -8, 1)),       CASE(WUA(FREE, BEFORE, -8, 4)),
+        CASE(WUA(EVICTION, INSIDE, 4, 1)),    CASE(WUA(EXIT, INSIDE, 0, 24)),
+        CASE(WUA_FREED(EVICTION, AFTER, 24)), CASE(WUA_FREED(EXIT, BEFORE, -1)),
         CASE(WUA(NONE, NONE, 0, 1)),
     };
 
@@ -315,6 +325,7 @@ static void test_wua(void **state)
 static void test_others(void **state)
 {
     static const struct word_case cases[] = {
+        /* clang-format off */
         CASE({.kind = ERROR_OOM, .entry = ENTRY_MALLOC, .bytes = 10492000000000000000ull}),
         CASE({.kind = ERROR_OOM, .entry = ENTRY_CALLOC, .bytes = 100}),
         CASE({.kind = ERROR_OOM, .entry = ENTRY_NEW_ARRAY, .image = 1, .bytes = 100}),
@@ -328,6 +339,7 @@ static void test_others(void **state)
              .region = {.what = REGION_HEAP}}),
         CASE({.kind = ERROR_BUM, .entry = ENTRY_MREMAP, .bytes = 8192, .address = 0x1000}),
         CASE({.kind = ERROR_FOREIGN, .entry = ENTRY_FREE, .region = {.what = REGION_LIBC}}),
+        /* clang-format on */
     };
 
     (void)state;
@@ -368,6 +380,7 @@ static void test_found(void **state)
 static void test_rows(void **state)
 {
     static const struct word_case cases[] = {
+        /* clang-format off */
         CASE({.kind = ERROR_DUF, .entry = ENTRY_FREE, .block_state = BLOCK_FREED, .thread = {.number = 1},
               .block_thread = {.number = 2}}),
         CASE({.kind = ERROR_DUF, .entry = ENTRY_FREE, .block_state = BLOCK_FREED, .thread = {.number = 1},
@@ -382,6 +395,7 @@ static void test_rows(void **state)
         CASE({.kind = ERROR_WUA, .entry = ENTRY_EXIT, .stack = NO_SITE, .free_stack = NO_SITE}),
         CASE({.kind = ERROR_WUA, .entry = ENTRY_FREE}),
         CASE({.kind = ERROR_BAF, .entry = ENTRY_FREE, .free_stack = NO_SITE, .alloc_stack = NO_SITE}),
+        /* clang-format on */
     };
     char *all = NULL;
     size_t bytes;
@@ -396,7 +410,8 @@ static void test_rows(void **state)
             const struct error_row *row = &rows.at[k];
             const char *name = row->entry ? entry_name(row->entry) : NULL;
             fprintf(out, "    %s: %s%s%s\n", row->label, row->order ? row->order : "",
-                    name ? name : "the innermost frame's callee", row->thread ? ", by a thread" : "");
+                    name ? name : "the innermost frame's callee",
+                    row->thread ? ", by a thread" : "");
         }
     }
     fclose(out);
@@ -408,10 +423,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duf),           cmocka_unit_test(test_maf),
-        cmocka_unit_test(test_baf),           cmocka_unit_test(test_baf_of_fill),  cmocka_unit_test(test_deterministic),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_mis),
-        cmocka_unit_test(test_wua),           cmocka_unit_test(test_others),
-        cmocka_unit_test(test_found),         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_baf),           cmocka_unit_test(test_baf_of_fill),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_mis),           cmocka_unit_test(test_wua),
+        cmocka_unit_test(test_others),        cmocka_unit_test(test_found),
+        cmocka_unit_test(test_rows),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -81,10 +81,10 @@ static void test_processes_merge(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0, PROG), q = an_image(&b, 2, 0, PROG + 0x100000);
-    struct error_record *late = build_error(p.errors, ERROR_BAF, ENTRY_FREE,
-                                            build_node(p.depot, PROG + 0x1010, 0));
-    struct error_record *soon = build_error(q.errors, ERROR_BAF, ENTRY_FREE,
-                                            build_node(q.depot, PROG + 0x101010, 0));
+    struct error_record *late =
+        build_error(p.errors, ERROR_BAF, ENTRY_FREE, build_node(p.depot, PROG + 0x1010, 0));
+    struct error_record *soon =
+        build_error(q.errors, ERROR_BAF, ENTRY_FREE, build_node(q.depot, PROG + 0x101010, 0));
     struct report *r;
 
     (void)state;
@@ -108,7 +108,8 @@ static void test_others_do_not_merge(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0, PROG);
-    uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0),
+             two = build_node(p.depot, PROG + 0x2020, 0);
     struct report *r;
 
     (void)state;
@@ -131,7 +132,8 @@ static void test_damage_merges(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0, PROG);
-    uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0),
+             two = build_node(p.depot, PROG + 0x2020, 0);
     struct report *r;
 
     (void)state;
@@ -163,7 +165,8 @@ static void test_inherited(void **state)
     ((struct thread_record *)build_item(p.threads, 1))->gone = 1;
     build_image_header(&b, area)->first_depot_chunk = 1;
     build_image_header(&b, area)->first_thread = 3;
-    snprintf(build_thread(p.threads, 3, 0, 0)->name, 16, "later"); /* the parent's, after the fork */
+    snprintf(build_thread(p.threads, 3, 0, 0)->name, 16,
+             "later"); /* the parent's, after the fork */
     e->block_thread = 2;
     e->thread = 3; /* the child's own thread; the record was reused for another thread since */
     e->region = REGION_MODULE;
@@ -237,10 +240,10 @@ static void test_module_by_address(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_fields),       cmocka_unit_test(test_processes_merge),
+        cmocka_unit_test(test_all_fields),          cmocka_unit_test(test_processes_merge),
         cmocka_unit_test(test_others_do_not_merge), cmocka_unit_test(test_inherited),
-        cmocka_unit_test(test_damage_merges),
-        cmocka_unit_test(test_strange_numbers),  cmocka_unit_test(test_module_by_address),
+        cmocka_unit_test(test_damage_merges),       cmocka_unit_test(test_strange_numbers),
+        cmocka_unit_test(test_module_by_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

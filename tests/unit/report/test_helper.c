@@ -69,7 +69,8 @@ static uint32_t frame_at(struct report *r, void *address)
     m.bias = (uint64_t)(uintptr_t)info.dli_fbase;
     assert_true(readlink("/proc/self/exe", here, sizeof here - 1) > 0);
     snprintf(m.path, sizeof m.path, "%s", info.dli_fname[0] == '/' ? info.dli_fname : here);
-    return frame_intern(r, module_intern(r, &m, 1), (uint64_t)(uintptr_t)address - m.bias + 1, false);
+    return frame_intern(r, module_intern(r, &m, 1), (uint64_t)(uintptr_t)address - m.bias + 1,
+                        false);
 }
 
 static void *libc_place(void)
@@ -267,10 +268,11 @@ static void test_pipe_as_debug_file(void **state)
     (void)state;
     assert_non_null(getcwd(here, sizeof here));
     copy_to("stripped");
-    assert_int_equal(system("objcopy --only-keep-debug stripped stripped.debug && objcopy -S "
-                            "--add-gnu-debuglink=stripped.debug --remove-section=.note.gnu.build-id "
-                            "stripped && rm -f stripped.debug && mkfifo stripped.debug"),
-                     0);
+    assert_int_equal(
+        system("objcopy --only-keep-debug stripped stripped.debug && objcopy -S "
+               "--add-gnu-debuglink=stripped.debug --remove-section=.note.gnu.build-id "
+               "stripped && rm -f stripped.debug && mkfifo stripped.debug"),
+        0);
     snprintf(m.path, sizeof m.path, "%s/stripped", here);
     frame = frame_intern(&r, module_intern(&r, &m, 1), 0x3000, false);
     symbolize_site(&r, site_intern(&r, &frame, 1, 0));
@@ -281,9 +283,12 @@ static void test_pipe_as_debug_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),          cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_hang),          cmocka_unit_test(test_more_sites),
-        cmocka_unit_test(test_no_child),      cmocka_unit_test(test_spoilt_files),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_more_sites),
+        cmocka_unit_test(test_no_child),
+        cmocka_unit_test(test_spoilt_files),
         cmocka_unit_test(test_pipe_as_debug_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

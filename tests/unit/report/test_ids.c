@@ -84,7 +84,8 @@ static void test_before_main(void **state)
     assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, LIBC + 6)));
     r.frames[start].system_name = (char[]){"_start"};
     assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, PROG + 7)));
-    assert_string_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, PROG + 8))); /* stripped */
+    assert_string_equal(plain,
+                        id(&r, "duf", SITE(&r, PROG + 1, LIBC + 5, PROG + 8))); /* stripped */
     assert_string_not_equal(plain, id(&r, "duf", SITE(&r, PROG + 1, LIB + 5, PROG + 8)));
     assert_string_not_equal(plain, id(&r, "duf", SITE(&r, LIBC + 5, PROG + 1)));
     assert_string_not_equal(id(&r, "duf", SITE(&r, LIBC + 5)), id(&r, "duf", SITE(&r, LIBC + 6)));
@@ -97,9 +98,10 @@ static void test_no_module(void **state)
     struct report r = a_report();
 
     (void)state;
-    assert_string_equal(id(&r, "biu", a_site(&r, 1, (uint32_t[]){NOWHERE})),
-                        id(&r, "biu", site_intern(&r, &(uint32_t){frame_intern(&r, NO_MODULE, 77, false)},
-                                                  1, STACK_WHOLE)));
+    assert_string_equal(
+        id(&r, "biu", a_site(&r, 1, (uint32_t[]){NOWHERE})),
+        id(&r, "biu",
+           site_intern(&r, &(uint32_t){frame_intern(&r, NO_MODULE, 77, false)}, 1, STACK_WHOLE)));
     report_drop(&r);
 }
 

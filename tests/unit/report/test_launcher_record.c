@@ -14,16 +14,19 @@
 #include "golden.h"
 
 static const struct counter_row rows[] = {
-    {"page-faults", "perf: software", NULL, .user_alone = true, .reading = {true, false, 1021, 70, 70}},
+    {"page-faults", "perf: software", NULL, .user_alone = true,
+     .reading = {true, false, 1021, 70, 70}},
     {"task-clock", "getrusage", NULL, .is_time = true, .reading = {true, false, 5000000, 0, 0}},
     {"cycles", "perf: hardware", NULL, .is_cycles = true, .reading = {true, true, 12000, 400, 100}},
     {"instructions:u", NULL, "n/a: no PMU", .reading = {0}},
 };
 
+/* clang-format off */
 static const struct measured measures = {
     .pairs = 7, .otherwise = 1, .otherwise_without = 2, .sure = 0.984375,
     .of = {{0.131, 0.125, 1.07, 0.9, 2.86, 0.112, 0.108}, {0.018, 0.018, 1.02, 0.98, 2.07, 0.017, 0.017},
            {9e6, 7e6, 1.42, 1.41, 1.44, 9e6, 7e6}, {698, 1436, 0.49, 0.48, 0.49, 695, 1435}}};
+/* clang-format on */
 
 static struct build a_run(void)
 {
@@ -34,7 +37,8 @@ static struct build a_run(void)
 }
 
 /* A file with a launcher's record; frees `b`. */
-static int launcher_file(struct build *b, const struct counter_row *row, uint32_t count, const struct measured *m)
+static int launcher_file(struct build *b, const struct counter_row *row, uint32_t count,
+                         const struct measured *m)
 {
     char err[REPORT_ERROR_BYTES];
     struct report *r;
@@ -50,7 +54,8 @@ static int launcher_file(struct build *b, const struct counter_row *row, uint32_
 }
 
 /* The text of its report from the costs on; closes fd. */
-static const char *printed_of(int fd, const struct counter_row *row, uint32_t count, const struct measured *m, bool by_launcher)
+static const char *printed_of(int fd, const struct counter_row *row, uint32_t count,
+                              const struct measured *m, bool by_launcher)
 {
     static char text[2][1 << 16];
     char err[REPORT_ERROR_BYTES], *to = text[by_launcher];
@@ -85,7 +90,8 @@ static void the_same_is_reported(void **state)
 {
     struct build b = a_run(), again = a_run();
     const char *live = printed_of(build_fd(&again), rows, countof(rows), &measures, true);
-    const char *later = printed_of(launcher_file(&b, rows, countof(rows), &measures), NULL, 0, NULL, false);
+    const char *later =
+        printed_of(launcher_file(&b, rows, countof(rows), &measures), NULL, 0, NULL, false);
 
     (void)state;
     build_end(&again);
@@ -98,10 +104,12 @@ static void the_same_is_reported(void **state)
 /* Texts from a file are arbitrary. */
 static void strange_words(void **state)
 {
-    const struct counter_row strange[] = {{"a\033b", "c\nd", NULL, .reading = {true, false, 1, 0, 0}},
-                                          {"e", NULL, "f\033g", .is_cycles = true, .reading = {0}}};
+    const struct counter_row strange[] = {
+        {"a\033b", "c\nd", NULL, .reading = {true, false, 1, 0, 0}},
+        {"e", NULL, "f\033g", .is_cycles = true, .reading = {0}}};
     struct build b = a_run();
-    const char *text = printed_of(launcher_file(&b, strange, countof(strange), &(struct measured){0}), NULL, 0, NULL, false);
+    const char *text = printed_of(
+        launcher_file(&b, strange, countof(strange), &(struct measured){0}), NULL, 0, NULL, false);
 
     (void)state;
     must_not_print(text, "\033");
@@ -129,7 +137,8 @@ static void cycles(void **state)
 static void nothing_came_of_it(void **state)
 {
     struct build b = a_run();
-    const char *text = printed_of(launcher_file(&b, NULL, 0, &(struct measured){0}), NULL, 0, NULL, false);
+    const char *text =
+        printed_of(launcher_file(&b, NULL, 0, &(struct measured){0}), NULL, 0, NULL, false);
 
     (void)state;
     must_print(text, "note: --measure: nothing was measured\n");
@@ -146,10 +155,12 @@ static void damaged(void **state)
     uint64_t at;
 
     (void)state;
-    assert_int_equal(pread(fd, &at, sizeof at, offsetof(struct run_header, launcher_offset)), sizeof at);
+    assert_int_equal(pread(fd, &at, sizeof at, offsetof(struct run_header, launcher_offset)),
+                     sizeof at);
     assert_int_equal(pwrite(fd, &many, sizeof many, (off_t)at), sizeof many);
     const char *text = printed_of(fd, NULL, 0, NULL, false);
-    must_print(text, "note: the results of --counters and --measure are damaged in the run file: more counters than fit\n");
+    must_print(text, "note: the results of --counters and --measure are damaged in the run file: "
+                     "more counters than fit\n");
     must_not_print(text, "COUNTERS");
 }
 

@@ -16,7 +16,8 @@
 #include "golden.h"
 
 #define LIBC 0x7f1000000000ull
-#define USUAL .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
+#define USUAL \
+    .leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE, .problem_kinds = LEAK_DEFINITE | LEAK_POSSIBLE
 #define TERMINAL_LINES 40u
 
 /* ---- a rich report ------------------------------------------------------------------------- */
@@ -78,9 +79,10 @@ static uint32_t deep_stack(const struct parts *p, uint64_t main_pc)
     uint32_t stack = build_node(p->depot, main_pc, 0);
 
     for (unsigned i = 0; i < 62; i++)
-        stack = build_node(p->depot,
-                           function(names[i % 3], "/home/user/app/src/parse.c", 100 + (int)i, 0), stack);
-    return build_node(p->depot, function("take_token", "/home/user/app/src/token.c", 12, ENTRY_MALLOC), stack);
+        stack = build_node(
+            p->depot, function(names[i % 3], "/home/user/app/src/parse.c", 100 + (int)i, 0), stack);
+    return build_node(
+        p->depot, function("take_token", "/home/user/app/src/token.c", 12, ENTRY_MALLOC), stack);
 }
 
 static void rich_errors(struct build *b, const struct parts *p, uint64_t main_pc)
@@ -90,19 +92,25 @@ static void rich_errors(struct build *b, const struct parts *p, uint64_t main_pc
     struct error_record *e;
 
     snprintf(build_thread(p->threads, 3, 0, 0)->name, 16, "worker");
-    e = a_duf(p, STACK_OF(p->depot, function("copy_drop", "/home/user/app/src/copy.c", 55, 0), handle, loop, main_pc));
+    e = a_duf(p, STACK_OF(p->depot, function("copy_drop", "/home/user/app/src/copy.c", 55, 0),
+                          handle, loop, main_pc));
     e->count = 12;
     e->block_thread = 3;
-    e->free_stack = STACK_OF(p->depot, function("cache_evict", "/home/user/app/src/cache.c", 301, ENTRY_FREE),
-                             library_function("some_list_foreach", NULL, 0, 0), handle, loop, main_pc);
+    e->free_stack =
+        STACK_OF(p->depot, function("cache_evict", "/home/user/app/src/cache.c", 301, ENTRY_FREE),
+                 library_function("some_list_foreach", NULL, 0, 0), handle, loop, main_pc);
     e->alloc_stack = deep_stack(p, main_pc);
-    e = build_error(p->errors, ERROR_WUA, ENTRY_DELETE,
-                    STACK_OF(p->depot, function("__gnu_cxx::new_allocator<" PAIR " >::deallocate(" PAIR "*, unsigned long)",
-                                                "/usr/include/c++/12/ext/new_allocator.h", 158, ENTRY_DELETE),
-                             function("std::map<" STRING ", std::vector<" STRING ">, std::less<" STRING "> >::clear()",
-                                      "/home/user/app/src/index.cc", 77, 0),
-                             function(template_name(2000, "::rebalance(int)"), "/home/user/app/src/tree.h", 1204, 0),
-                             main_pc));
+    e = build_error(
+        p->errors, ERROR_WUA, ENTRY_DELETE,
+        STACK_OF(
+            p->depot,
+            function("__gnu_cxx::new_allocator<" PAIR " >::deallocate(" PAIR "*, unsigned long)",
+                     "/usr/include/c++/12/ext/new_allocator.h", 158, ENTRY_DELETE),
+            function("std::map<" STRING ", std::vector<" STRING ">, std::less<" STRING
+                     "> >::clear()",
+                     "/home/user/app/src/index.cc", 77, 0),
+            function(template_name(2000, "::rebalance(int)"), "/home/user/app/src/tree.h", 1204, 0),
+            main_pc));
     e->block = 0x7e0000001000;
     e->block_bytes = 24;
     e->address = e->block + 24;
@@ -110,14 +118,20 @@ static void rich_errors(struct build *b, const struct parts *p, uint64_t main_pc
     e->damage = DAMAGE_AFTER;
     e->block_state = BLOCK_LIVE;
     e->block_family = FAMILY_NEW;
-    e->alloc_stack = STACK_OF(p->depot, function("Index::insert(" STRING " const&)", "/home/user/app/src/index.cc", 31,
-                                                 ENTRY_NEW), main_pc);
+    e->alloc_stack = STACK_OF(
+        p->depot,
+        function("Index::insert(" STRING " const&)", "/home/user/app/src/index.cc", 31, ENTRY_NEW),
+        main_pc);
     build_error(p->errors, ERROR_OOM, ENTRY_CALLOC,
-                STACK_OF(p->depot, function("table_new", "/home/user/app/src/table.c", 9, ENTRY_CALLOC), main_pc))
+                STACK_OF(p->depot,
+                         function("table_new", "/home/user/app/src/table.c", 9, ENTRY_CALLOC),
+                         main_pc))
         ->bytes = 1ull << 41;
     struct parts child = an_image(b, 2, 1);
     e = build_error(child.errors, ERROR_BAF, ENTRY_FREE,
-                    STACK_OF(child.depot, function("child_run", "/home/user/app/src/child.c", 40, ENTRY_FREE), main_pc));
+                    STACK_OF(child.depot,
+                             function("child_run", "/home/user/app/src/child.c", 40, ENTRY_FREE),
+                             main_pc));
     e->address = 8;
     e->region = REGION_NULL;
     an_image(b, 3, 1);
@@ -125,31 +139,46 @@ static void rich_errors(struct build *b, const struct parts *p, uint64_t main_pc
 
 static void rich_leaks(const struct parts *p, uint64_t main_pc)
 {
-    uint64_t load = function("load_configuration_from_directory_recursively", "/home/user/app/src/configuration_loader.c", 1333, 0);
+    uint64_t load = function("load_configuration_from_directory_recursively",
+                             "/home/user/app/src/configuration_loader.c", 1333, 0);
     struct leak_group *g;
 
-    g = build_leak(p->leaks, REACH_LOST,
-                   STACK_OF(p->depot, function("xmalloc", "/home/user/app/src/xmalloc.c", 7, ENTRY_MALLOC),
-                            function("node_new", "/home/user/app/src/list.c", 41, 0), load, main_pc), 1, 24);
+    g = build_leak(
+        p->leaks, REACH_LOST,
+        STACK_OF(p->depot, function("xmalloc", "/home/user/app/src/xmalloc.c", 7, ENTRY_MALLOC),
+                 function("node_new", "/home/user/app/src/list.c", 41, 0), load, main_pc),
+        1, 24);
     g->indirect_blocks = 1234;
     g->indirect_bytes = 5678901;
     build_leak(p->leaks, REACH_LOST_INDIRECT,
-               STACK_OF(p->depot, function("node_link", "/home/user/app/src/list.c", 60, ENTRY_MALLOC), load, main_pc),
+               STACK_OF(p->depot,
+                        function("node_link", "/home/user/app/src/list.c", 60, ENTRY_MALLOC), load,
+                        main_pc),
                1234, 5678901);
     build_leak(p->leaks, REACH_LOST,
-               STACK_OF(p->depot, function("std::vector<" PAIR ", std::allocator<" PAIR " > >::_M_realloc_insert<" PAIR " >",
-                                           "/usr/include/c++/12/bits/vector.tcc", 450, ENTRY_NEW),
-                        function("Registry::add(" STRING " const&, " PAIR "&&)", "/home/user/app/src/registry.cc", 88, 0),
-                        main_pc), 10, 4096);
+               STACK_OF(p->depot,
+                        function("std::vector<" PAIR ", std::allocator<" PAIR
+                                 " > >::_M_realloc_insert<" PAIR " >",
+                                 "/usr/include/c++/12/bits/vector.tcc", 450, ENTRY_NEW),
+                        function("Registry::add(" STRING " const&, " PAIR "&&)",
+                                 "/home/user/app/src/registry.cc", 88, 0),
+                        main_pc),
+               10, 4096);
     build_leak(p->leaks, REACH_LOST,
-               STACK_OF(p->depot, function(template_name(2000, "::grow"), "/home/user/app/src/tree.h", 12, ENTRY_NEW), main_pc),
+               STACK_OF(p->depot,
+                        function(template_name(2000, "::grow"), "/home/user/app/src/tree.h", 12,
+                                 ENTRY_NEW),
+                        main_pc),
                1, 64);
-    g = build_leak(p->leaks, REACH_INTERIOR,
-                   STACK_OF(p->depot, function("buffer_reserve", "/home/user/app/src/buffer.c", 19, ENTRY_REALLOC),
-                            function("buffer_append", "/home/user/app/src/buffer.c", 60, 0),
-                            function("log_write", "/home/user/app/src/log.c", 5, 0),
-                            function("log_line", "/home/user/app/src/log.c", 25, 0),
-                            library_function("some_callback", NULL, 0, 0), main_pc), 2, 512);
+    g = build_leak(
+        p->leaks, REACH_INTERIOR,
+        STACK_OF(p->depot,
+                 function("buffer_reserve", "/home/user/app/src/buffer.c", 19, ENTRY_REALLOC),
+                 function("buffer_append", "/home/user/app/src/buffer.c", 60, 0),
+                 function("log_write", "/home/user/app/src/log.c", 5, 0),
+                 function("log_line", "/home/user/app/src/log.c", 25, 0),
+                 library_function("some_callback", NULL, 0, 0), main_pc),
+        2, 512);
     g->witness = WITNESS_REGISTER;
     g->at = 3;
     g->value = g->block + 8;
@@ -180,9 +209,11 @@ static void test_widths(void **state)
     for (size_t i = 0; i < countof(widths); i++)
         for (unsigned color = 0; color < 2; color++) {
             struct build b = rich();
-            char name[60], *text = named_text(&b, (struct print_options){USUAL, .columns = widths[i],
-                                                                   .color = color, .pool = "/state/last.pool"});
-            snprintf(name, sizeof name, "rich, %u columns%s", widths[i], color ? ", in colours" : "");
+            char name[60], *text = named_text(&b, (struct print_options){
+                                                      USUAL, .columns = widths[i], .color = color,
+                                                      .pool = "/state/last.pool"});
+            snprintf(name, sizeof name, "rich, %u columns%s", widths[i],
+                     color ? ", in colours" : "");
             golden_add(name, text);
             free(text);
         }
@@ -193,7 +224,9 @@ static void test_colours(void **state)
 {
     struct build b = rich(), again = rich();
     char *plain = named_text(&b, (struct print_options){USUAL, .columns = 100});
-    char *coloured = named_text(&again, (struct print_options){USUAL, .columns = 100, .color = true}), *to = coloured;
+    char *coloured =
+             named_text(&again, (struct print_options){USUAL, .columns = 100, .color = true}),
+         *to = coloured;
 
     (void)state;
     for (const char *from = coloured; *from; from++)
@@ -210,7 +243,8 @@ static void test_colours(void **state)
 static void test_log(void **state)
 {
     struct build b = rich();
-    char *text = named_text(&b, (struct print_options){USUAL, .all = true, .pool = "/state/last.pool"});
+    char *text =
+        named_text(&b, (struct print_options){USUAL, .all = true, .pool = "/state/last.pool"});
 
     (void)state;
     golden_add("rich, log", text);
@@ -220,7 +254,8 @@ static void test_log(void **state)
     golden_add("rich, log, leaks in full", text);
     free(text);
     b = rich();
-    text = named_text(&b, (struct print_options){USUAL, .all = true, .deterministic = true, .use = PRINT_USE_STACKS});
+    text = named_text(&b, (struct print_options){USUAL, .all = true, .deterministic = true,
+                                                 .use = PRINT_USE_STACKS});
     golden_add("rich, log, deterministic, memuse", text);
     free(text);
 }
@@ -233,8 +268,9 @@ static void test_narrow(void **state)
     (void)state;
     for (size_t i = 0; i < countof(widths); i++) {
         struct build b = rich();
-        char *text = named_text(&b, (struct print_options){USUAL, .columns = widths[i], .color = true,
-                                                          .leaks = PRINT_LEAKS_RECORDS, .all = true});
+        char *text =
+            named_text(&b, (struct print_options){USUAL, .columns = widths[i], .color = true,
+                                                  .leaks = PRINT_LEAKS_RECORDS, .all = true});
         must_print(text, "handle_request");
         must_print(text, "load_configuration_from_directory_recursively");
         must_print(text, "buffer_reserve");
@@ -259,12 +295,19 @@ static struct build wrapped(void)
                    STACK_OF(p.depot, function("xmalloc", "/app/xmalloc.c", 7, ENTRY_MALLOC),
                             function("g_strdup", "/app/xmalloc.c", 17, 0),
                             function("pool_take(pool&, unsigned long)", "/app/pool.cc", 27, 0),
-                            function(i == 0 ? "first" : i == 1 ? "second" : "third", "/app/users.c", 10 * i + 1, 0),
-                            main_pc), 1, (uint64_t)(100 - i));
-    build_leak(p.leaks, REACH_LOST, STACK_OF(p.depot, function("my_alloc", "/app/xmalloc.c", 8, ENTRY_MALLOC)), 1, 5);
+                            function(i == 0   ? "first"
+                                     : i == 1 ? "second"
+                                              : "third",
+                                     "/app/users.c", 10 * i + 1, 0),
+                            main_pc),
+                   1, (uint64_t)(100 - i));
     build_leak(p.leaks, REACH_LOST,
-               STACK_OF(p.depot, function("operator new(unsigned long)", "/app/new.cc", 8, ENTRY_MALLOC),
-                        function("Allocator::allocate(int)", "/app/alloc.cc", 9, 0), main_pc), 1, 4);
+               STACK_OF(p.depot, function("my_alloc", "/app/xmalloc.c", 8, ENTRY_MALLOC)), 1, 5);
+    build_leak(p.leaks, REACH_LOST,
+               STACK_OF(p.depot,
+                        function("operator new(unsigned long)", "/app/new.cc", 8, ENTRY_MALLOC),
+                        function("Allocator::allocate(int)", "/app/alloc.cc", 9, 0), main_pc),
+               1, 4);
     return b;
 }
 
@@ -275,14 +318,16 @@ static void test_wrappers(void **state)
     (void)state;
     for (size_t i = 0; i < countof(patterns); i++) {
         struct build b = wrapped();
-        char name[60], *text = named_text(&b, (struct print_options){USUAL, .columns = 100, .wrappers = patterns[i],
+        char name[60], *text = named_text(&b, (struct print_options){USUAL, .columns = 100,
+                                                                     .wrappers = patterns[i],
                                                                      .use = PRINT_USE_NOTHING});
         snprintf(name, sizeof name, "wrappers: %s", patterns[i] ? patterns[i] : "none");
         golden_add(i == 1 ? "wrappers: empty" : name, text);
         free(text);
     }
     struct build b = wrapped();
-    char *text = named_text(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS, .frames = 2});
+    char *text =
+        named_text(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS, .frames = 2});
     must_print(text, "xmalloc"); /* in full, nothing is left out */
     free(text);
 }
@@ -316,7 +361,8 @@ static struct build hundred_errors(void)
 static void test_hundred_errors(void **state)
 {
     struct build b = hundred_errors();
-    char *text = named_text(&b, (struct print_options){USUAL, .columns = 100, .pool = "/state/last.pool"});
+    char *text =
+        named_text(&b, (struct print_options){USUAL, .columns = 100, .pool = "/state/last.pool"});
 
     (void)state;
     golden_add("100 errors", text);
@@ -353,9 +399,10 @@ static struct build ten_thousand_leaks(void)
         }
         nodes += 2;
         snprintf(names[i], sizeof names[i], "function_%u", i + 1);
-        build_leak(leaks, i % 4 ? REACH_LOST : REACH_INTERIOR,
-                   STACK_OF(depot, function(names[i], "/app/many.c", (int)i + 1, ENTRY_MALLOC), main_pc), 1,
-                   100000 - i);
+        build_leak(
+            leaks, i % 4 ? REACH_LOST : REACH_INTERIOR,
+            STACK_OF(depot, function(names[i], "/app/many.c", (int)i + 1, ENTRY_MALLOC), main_pc),
+            1, 100000 - i);
     }
     return b;
 }
@@ -363,7 +410,8 @@ static struct build ten_thousand_leaks(void)
 static void test_ten_thousand_leaks(void **state)
 {
     struct build b = ten_thousand_leaks();
-    char *text = named_text(&b, (struct print_options){USUAL, .columns = 100, .pool = "/state/last.pool"});
+    char *text =
+        named_text(&b, (struct print_options){USUAL, .columns = 100, .pool = "/state/last.pool"});
 
     (void)state;
     golden_add("10,000 leaks", text);
@@ -417,18 +465,20 @@ static void test_two_hundred_processes(void **state)
 
 /* ---- source lines -------------------------------------------------------------------------- */
 
-static const char source[] = "#include <stdlib.h>\n"
-                             "\n"
-                             "void drop(char *copy)\n"
-                             "{\n"
-                             "\tif (copy)\n"
-                             "\t\tfree(copy); /* xfree(copy), free (copy) */\n"
-                             "    \tfree_all(); free(copy);\n"
-                             "\n"
-                             "    delete[] copy; \x01\xff \xc3\xa4 end\n"
-                             "  a_very_long_line_of_more_than_eighty_columns_without_any_call_in_it_until_here(); free(copy);\n"
-                             "    say(\"\xc3\xa4\xe2\x82\xac\"); free(copy);\n"
-                             "}"; /* without a newline */
+static const char source[] =
+    "#include <stdlib.h>\n"
+    "\n"
+    "void drop(char *copy)\n"
+    "{\n"
+    "\tif (copy)\n"
+    "\t\tfree(copy); /* xfree(copy), free (copy) */\n"
+    "    \tfree_all(); free(copy);\n"
+    "\n"
+    "    delete[] copy; \x01\xff \xc3\xa4 end\n"
+    "  a_very_long_line_of_more_than_eighty_columns_without_any_call_in_it_until_here(); "
+    "free(copy);\n"
+    "    say(\"\xc3\xa4\xe2\x82\xac\"); free(copy);\n"
+    "}"; /* without a newline */
 
 /* The path of a source file of the test, in a static buffer. */
 static const char *source_file(const char *name, const char *text)
@@ -461,7 +511,8 @@ static char *source_text(const char *file, int line, const char *callee, struct 
     return text;
 }
 
-static void add_source(const char *name, const char *file, int line, const char *callee, struct print_options how)
+static void add_source(const char *name, const char *file, int line, const char *callee,
+                       struct print_options how)
 {
     char *text = source_text(file, line, callee, how);
 
@@ -484,19 +535,29 @@ static void test_source(void **state)
     (void)state;
     add_source("source: one line", file, 6, "free", (struct print_options){.source = 1});
     add_source("source: three lines", file, 6, "free", (struct print_options){.source = 3});
-    add_source("source: more lines than there are", file, 3, "drop", (struct print_options){.source = 9});
+    add_source("source: more lines than there are", file, 3, "drop",
+               (struct print_options){.source = 9});
     add_source("source: blanks and tabs", file, 7, "free", (struct print_options){.source = 3});
-    add_source("source: operator delete[]", file, 9, "operator delete[]", (struct print_options){.source = 2});
+    add_source("source: operator delete[]", file, 9, "operator delete[]",
+               (struct print_options){.source = 2});
     add_source("source: no callee", file, 6, NULL, (struct print_options){.source = 1});
-    add_source("source: callee not in the line", file, 6, "malloc", (struct print_options){.source = 1});
-    add_source("source: cut at the right end", file, 10, "free", (struct print_options){.source = 1, .columns = 80});
-    add_source("source: caret beyond the right end", file, 10, "free", (struct print_options){.source = 1, .columns = 90});
-    add_source("source: wide", file, 10, "free", (struct print_options){.source = 1, .columns = 160});
-    add_source("source: last line, without a newline", file, 12, "free", (struct print_options){.source = 2});
-    add_source("source: more bytes than characters", file, 11, "free", (struct print_options){.source = 1});
+    add_source("source: callee not in the line", file, 6, "malloc",
+               (struct print_options){.source = 1});
+    add_source("source: cut at the right end", file, 10, "free",
+               (struct print_options){.source = 1, .columns = 80});
+    add_source("source: caret beyond the right end", file, 10, "free",
+               (struct print_options){.source = 1, .columns = 90});
+    add_source("source: wide", file, 10, "free",
+               (struct print_options){.source = 1, .columns = 160});
+    add_source("source: last line, without a newline", file, 12, "free",
+               (struct print_options){.source = 2});
+    add_source("source: more bytes than characters", file, 11, "free",
+               (struct print_options){.source = 1});
     add_source("source: empty line", file, 8, "free", (struct print_options){.source = 1});
-    add_source("source: in colours", file, 6, "free", (struct print_options){.source = 2, .color = true});
-    add_source("source: on 20 columns", file, 6, "free", (struct print_options){.source = 2, .columns = 20});
+    add_source("source: in colours", file, 6, "free",
+               (struct print_options){.source = 2, .color = true});
+    add_source("source: on 20 columns", file, 6, "free",
+               (struct print_options){.source = 2, .columns = 20});
     unlink(file);
 }
 
@@ -545,8 +606,9 @@ static void test_source_in_report(void **state)
     (void)state;
     named_count = 0;
     main_pc = function("main", file, 3, 0);
-    e = a_duf(&p, STACK_OF(p.depot, function("std::free_it", "/usr/include/c++/12/bits/free.h", 4, 0),
-                           function("drop", file, 6, ENTRY_FREE), main_pc));
+    e = a_duf(&p,
+              STACK_OF(p.depot, function("std::free_it", "/usr/include/c++/12/bits/free.h", 4, 0),
+                       function("drop", file, 6, ENTRY_FREE), main_pc));
     e->free_stack = STACK_OF(p.depot, function("drop", file, 7, ENTRY_FREE), main_pc);
     e->alloc_stack = STACK_OF(p.depot, function("drop", file, 5, ENTRY_MALLOC), main_pc);
     text = named_text(&b, (struct print_options){USUAL, .columns = 80, .source = 2});
@@ -581,9 +643,11 @@ static void test_links(void **state)
     (void)state;
     named_count = 0;
     a_duf(&p, STACK_OF(p.depot, function("blanks", "/home/a user/50% of \xc3\xa4;x/a.c", 4, 0),
-                       function("escape", "/x\033\\y\n\x7f/b.c", 5, 0), function("relative", "src/c.c", 6, 0),
-                       function("no_line", NULL, 0, 0), function("main", "/app/main.c", 17, 0)));
-    text = named_text(&b, (struct print_options){USUAL, .columns = 80, .links = true, .use = PRINT_USE_NOTHING});
+                       function("escape", "/x\033\\y\n\x7f/b.c", 5, 0),
+                       function("relative", "src/c.c", 6, 0), function("no_line", NULL, 0, 0),
+                       function("main", "/app/main.c", 17, 0)));
+    text = named_text(
+        &b, (struct print_options){USUAL, .columns = 80, .links = true, .use = PRINT_USE_NOTHING});
     host_replace(text);
     golden_add("links", text);
     free(text);

@@ -53,7 +53,8 @@ static void test_all_fields(void **state)
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, PROG);
     uint32_t outer = build_node(p.depot, PROG + 0x1010, 0);
-    struct leak_group *g = build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 0x2020, outer), 3, 48);
+    struct leak_group *g =
+        build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 0x2020, outer), 3, 48);
     struct report *r;
 
     (void)state;
@@ -118,13 +119,15 @@ static void test_merge(void **state)
 /* Blocks of another class are another leak.  Definite before possible, the largest first. */
 static void test_order(void **state)
 {
-    static const enum leak_class want[] = {CLASS_LOST,     CLASS_LOST,     CLASS_INDIRECT, CLASS_REGISTER,
-                                           CLASS_INTERIOR, CLASS_POSSIBLY_INDIRECT, CLASS_REACHABLE};
-    static const enum reach reaches[] = {REACH_REACHABLE,       REACH_INDIRECT, REACH_INTERIOR, REACH_REGISTER,
-                                         REACH_LOST_INDIRECT, REACH_LOST};
+    static const enum leak_class want[] = {CLASS_LOST,     CLASS_LOST,     CLASS_INDIRECT,
+                                           CLASS_REGISTER, CLASS_INTERIOR, CLASS_POSSIBLY_INDIRECT,
+                                           CLASS_REACHABLE};
+    static const enum reach reaches[] = {REACH_REACHABLE, REACH_INDIRECT,      REACH_INTERIOR,
+                                         REACH_REGISTER,  REACH_LOST_INDIRECT, REACH_LOST};
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, PROG);
-    uint32_t one = build_node(p.depot, PROG + 0x1010, 0), two = build_node(p.depot, PROG + 0x2020, 0);
+    uint32_t one = build_node(p.depot, PROG + 0x1010, 0),
+             two = build_node(p.depot, PROG + 0x2020, 0);
     struct report *r;
 
     (void)state;
@@ -213,13 +216,14 @@ static void test_roots(void **state)
     data = build_root(p.roots, ROOT_MODULE, PROG + 0x4000, 0x1000);
     data->bias = PROG;
     data->module = 1;
-    g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 1, 0), 1, 9), WITNESS_ROOT, STACK + 8);
+    g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 1, 0), 1, 9),
+                WITNESS_ROOT, STACK + 8);
     g->root = 2;
     g->frame_pc = PROG + 0x3030;
     g->frame_cfa = STACK + 0x20;
     g->frame_sp = STACK;
-    g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 2, 0), 1, 8), WITNESS_ROOT,
-                PROG + 0x4010);
+    g = held_by(build_leak(p.leaks, REACH_INTERIOR, build_node(p.depot, PROG + 2, 0), 1, 8),
+                WITNESS_ROOT, PROG + 0x4010);
     g->root = 3;
     g->frame_pc = PROG + 0x3030; /* it is not in a stack */
     r = collect(&b);
@@ -263,7 +267,8 @@ static void test_strange_numbers(void **state)
 /* Groups count only if the check is complete; blocks of an image before an exec are not in use. */
 static void test_what_counts(void **state)
 {
-    static const uint32_t checks[] = {LEAKS_NOT_REQUESTED, LEAKS_NO_MEMORY, LEAKS_SANDBOX, LEAKS_CHECK_COUNT + 5};
+    static const uint32_t checks[] = {LEAKS_NOT_REQUESTED, LEAKS_NO_MEMORY, LEAKS_SANDBOX,
+                                      LEAKS_CHECK_COUNT + 5};
     struct report *r;
 
     (void)state;
@@ -318,7 +323,8 @@ static void test_no_room(void **state)
 {
     struct report r = {0};
     struct image image = {.number = 1};
-    struct leak_group lost = {.reach = REACH_LOST, .blocks = 1}, other = {.reach = REACH_INTERIOR, .blocks = 1};
+    struct leak_group lost = {.reach = REACH_LOST, .blocks = 1},
+                      other = {.reach = REACH_INTERIOR, .blocks = 1};
 
     (void)state;
     leak_take(&r, &image, &lost, NULL, 0);
@@ -335,10 +341,15 @@ static void test_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_fields),      cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_unheard),           cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_roots),           cmocka_unit_test(test_strange_numbers),
-        cmocka_unit_test(test_what_counts),     cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_all_fields),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_unheard),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_roots),
+        cmocka_unit_test(test_strange_numbers),
+        cmocka_unit_test(test_what_counts),
+        cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_sum_of_reachable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

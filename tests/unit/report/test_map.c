@@ -36,7 +36,8 @@ static void assert_place(const struct mapped at[2], uint64_t pc, const char *pla
 
 static void test_module_and_offset(void **state)
 {
-    static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0}, {"/lib/b", LIB + 0x1000, 0x1000, 0x800}};
+    static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0},
+                                        {"/lib/b", LIB + 0x1000, 0x1000, 0x800}};
 
     (void)state;
     assert_place(at, LIB + 0x1001, "/lib/b+0x801");
@@ -45,7 +46,8 @@ static void test_module_and_offset(void **state)
 /* A call may be a module's last instruction: its return address is the first byte past the end. */
 static void test_return_after_the_end(void **state)
 {
-    static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0}, {"/lib/b", LIB + 0x1000, 0x1000, 0}};
+    static const struct mapped at[2] = {{"/lib/a", LIB, 0x1000, 0},
+                                        {"/lib/b", LIB + 0x1000, 0x1000, 0}};
 
     (void)state;
     assert_place(at, LIB + 0x1000, "/lib/a+0x1000");
@@ -53,7 +55,8 @@ static void test_return_after_the_end(void **state)
 
 static void test_later_module_at_the_same_place(void **state)
 {
-    static const struct mapped at[2] = {{"/lib/unloaded", LIB, 0x1000, 0}, {"/lib/loaded", LIB, 0x800, 0}};
+    static const struct mapped at[2] = {{"/lib/unloaded", LIB, 0x1000, 0},
+                                        {"/lib/loaded", LIB, 0x800, 0}};
 
     (void)state;
     assert_place(at, LIB + 0x10, "/lib/loaded+0x10");

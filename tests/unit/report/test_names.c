@@ -21,12 +21,14 @@
 #define SAMPLE 250 /* symbols of one library: libdwfl is slow */
 
 /* name, binding, first byte, bytes */
-#define AT(name, binding, first, bytes)                                                            \
-    "." binding " " #name "\n.type " #name ", @function\n.set " #name ", names_text + " #first     \
+#define AT(name, binding, first, bytes)                                                        \
+    "." binding " " #name "\n.type " #name ", @function\n.set " #name ", names_text + " #first \
     "\n.size " #name ", " #bytes "\n"
-#define LOCAL(name, first, bytes)                                                                  \
-    ".type " #name ", @function\n.set " #name ", names_text + " #first "\n.size " #name ", " #bytes "\n"
+#define LOCAL(name, first, bytes)                                                       \
+    ".type " #name ", @function\n.set " #name ", names_text + " #first "\n.size " #name \
+    ", " #bytes "\n"
 
+/* clang-format off */
 __asm__(".pushsection .text.names, \"ax\", @progbits\n"
         "names_text: .skip 512, 0x90\n"
         ".type names_text, @function\n"
@@ -44,17 +46,19 @@ __asm__(".pushsection .text.names, \"ax\", @progbits\n"
         AT(names_weak_after, "weak", 400, 40) AT(names_global_around, "globl", 390, 80)
         AT(names_weak_further, "weak", 404, 20)
         ".popsection\n");
+/* clang-format on */
 
 /* Number of calls in which libdwfl searches the whole table. */
 static unsigned searches;
 
-const char *__real_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **,
-                                        Dwarf_Addr *);
-const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **,
-                                        Dwarf_Addr *);
+const char *__real_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *,
+                                        GElf_Word *, Elf **, Dwarf_Addr *);
+const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *,
+                                        GElf_Word *, Elf **, Dwarf_Addr *);
 
-const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *module, GElf_Addr address, GElf_Off *offset, GElf_Sym *symbol,
-                                        GElf_Word *section, Elf **elf, Dwarf_Addr *bias)
+const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *module, GElf_Addr address, GElf_Off *offset,
+                                        GElf_Sym *symbol, GElf_Word *section, Elf **elf,
+                                        Dwarf_Addr *bias)
 {
     searches++;
     return __real_dwfl_module_addrinfo(module, address, offset, symbol, section, elf, bias);
@@ -94,15 +98,17 @@ static void same_at(struct table *m, GElf_Addr address)
     GElf_Off in, wanted_in;
     GElf_Sym symbol, wanted_symbol;
     const char *name = name_find(&m->names, m->module, address, &in, &symbol);
-    const char *wanted = dwfl_module_addrinfo(m->module, address, &wanted_in, &wanted_symbol, NULL, NULL, NULL);
+    const char *wanted =
+        dwfl_module_addrinfo(m->module, address, &wanted_in, &wanted_symbol, NULL, NULL, NULL);
 
     if (!name != !wanted)
-        fail_msg("%#lx: %s, not %s", (unsigned long)address, name ? name : "none", wanted ? wanted : "none");
+        fail_msg("%#lx: %s, not %s", (unsigned long)address, name ? name : "none",
+                 wanted ? wanted : "none");
     if (!name)
         return;
     if (strcmp(name, wanted) != 0 || in != wanted_in)
-        fail_msg("%#lx: %s+%#lx, not %s+%#lx", (unsigned long)address, name, (unsigned long)in, wanted,
-                 (unsigned long)wanted_in);
+        fail_msg("%#lx: %s+%#lx, not %s+%#lx", (unsigned long)address, name, (unsigned long)in,
+                 wanted, (unsigned long)wanted_in);
     assert_memory_equal(&symbol, &wanted_symbol, sizeof symbol);
 }
 

@@ -32,6 +32,7 @@ static void test_pairs(void **state)
         const char *pattern, *text;
         bool matches;
     } rows[] = {
+        /* clang-format off */
         {"abc", "abc", true},        {"abc", "abcd", false},      {"abc", "ab", false},
         {"a*c", "ac", true},         {"a*c", "abbbc", true},      {"a*c", "abcb", false},
         {"*", "", true},             {"*", "x", true},            {"?", "", false},
@@ -39,6 +40,7 @@ static void test_pairs(void **state)
         {"*ab*ab", "abab", true},    {"*ab*ab", "ab", false},     {"*aab", "aaab", true},
         {"a*b*c*d", "axbxcxd", true}, {"a*b*c*d", "axcxbxd", false}, {"**a", "a", true},
         {"", "", true},              {"", "a", false},
+        /* clang-format on */
     };
 
     (void)state;

@@ -171,6 +171,7 @@ static void test_utf8(void **state)
         const char *text;
         unsigned length;
     } cases[] = {
+        /* clang-format off */
         {"a", 1},           {"\xc3\xa9", 2},         {"\xe2\x82\xac", 3},
         {"\xf0\x9f\x98\x80", 4}, {"\x80", 0},        {"\xc3", 0},
         {"\xc3x", 0},       {"\xc0\x80", 0},         {"\xc1\xbf", 0},
@@ -179,6 +180,7 @@ static void test_utf8(void **state)
         {"\xf0\x90\x80\x80", 4}, {"\xf4\x8f\xbf\xbf", 4}, {"\xf4\x90\x80\x80", 0},
         {"\xf5\x80\x80\x80", 0}, {"\xff", 0},        {"\xf0\x9f\x98", 0},
         {"\xc2\x80", 2},    {"\xdf\xbf", 2},         {"\xe1\x80\x80", 3},
+        /* clang-format on */
     };
 
     (void)state;
@@ -193,9 +195,9 @@ static void test_sizes(void **state)
         uint64_t bytes;
         const char *prints;
     } cases[] = {
-        {10239, "10239 B"},           {10240, "10.0 KiB"},       {1048524, "1023.9 KiB"},
-        {1048575, "1.0 MiB"},         {1048576, "1.0 MiB"},      {1234567, "1.2 MiB"},
-        {1ull << 40, "1.0 TiB"},      {~0ull >> 1, "8.0 EiB"},
+        {10239, "10239 B"},      {10240, "10.0 KiB"},     {1048524, "1023.9 KiB"},
+        {1048575, "1.0 MiB"},    {1048576, "1.0 MiB"},    {1234567, "1.2 MiB"},
+        {1ull << 40, "1.0 TiB"}, {~0ull >> 1, "8.0 EiB"},
     };
 
     (void)state;
@@ -236,7 +238,8 @@ static void test_own_symbols(void **state)
     build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 9,
                 build_node(build_depot(&b, area, 0), pc, 0));
     text = text_of(&b, &memuse);
-    assert_non_null(strstr(text, "         9 B  landmark test_print.c:")); /* a line number of this file follows */
+    assert_non_null(strstr(
+        text, "         9 B  landmark test_print.c:")); /* a line number of this file follows */
 }
 
 /* Two calls in one function have one id: ids are independent of line numbers. */
@@ -292,8 +295,8 @@ static void test_another_build(void **state)
  */
 static void test_odd_modules(void **state)
 {
-    static const char *const paths[] = {"/proc/self/mem", "/dev/zero", "relative", "/nowhere", "",
-                                        NULL};
+    static const char *const paths[] = {"/proc/self/mem", "/dev/zero", "relative",
+                                        "/nowhere",       "",          NULL};
     char here[256], pipe[300];
 
     (void)state;
@@ -304,8 +307,8 @@ static void test_odd_modules(void **state)
     for (size_t i = 0; i < countof(paths); i++) {
         struct build b = build_begin();
         uint32_t area = build_image(&b, 1, 0, 2000000001u, IMAGE_ROOT);
-        build_module(build_records(&b, area, SEGMENT_MODULES, 4),
-                     paths[i] ? paths[i] : pipe, LIB, 64u << 20);
+        build_module(build_records(&b, area, SEGMENT_MODULES, 4), paths[i] ? paths[i] : pipe, LIB,
+                     64u << 20);
         build_block(build_slab(&b, area, 1, 64, 4), 0, BLOCK_LIVE, 9,
                     build_node(build_depot(&b, area, 0), LIB + 0x2345, 0));
         assert_non_null(strstr(text_of(&b, &memuse), "+0x2345  "));
@@ -315,23 +318,15 @@ static void test_odd_modules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_default),
-        cmocka_unit_test(test_nothing_in_use),
-        cmocka_unit_test(test_memuse),
-        cmocka_unit_test(test_ends), cmocka_unit_test(test_peak_of_killed),
-        cmocka_unit_test(test_still_running),
-        cmocka_unit_test(test_no_report),
-        cmocka_unit_test(test_own_malloc),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_malloc_not_seen),
-        cmocka_unit_test(test_lost_by_exec),
-        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_own_symbols),
-        cmocka_unit_test(test_ids_are_of_names),
-        cmocka_unit_test(test_another_build),
-        cmocka_unit_test(test_odd_modules),
+        cmocka_unit_test(test_default),        cmocka_unit_test(test_nothing_in_use),
+        cmocka_unit_test(test_memuse),         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_peak_of_killed), cmocka_unit_test(test_still_running),
+        cmocka_unit_test(test_no_report),      cmocka_unit_test(test_own_malloc),
+        cmocka_unit_test(test_damaged),        cmocka_unit_test(test_malloc_not_seen),
+        cmocka_unit_test(test_lost_by_exec),   cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_utf8),           cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_own_symbols),    cmocka_unit_test(test_ids_are_of_names),
+        cmocka_unit_test(test_another_build),  cmocka_unit_test(test_odd_modules),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -112,7 +112,9 @@ static void test_headlines(void **state)
         {{ERROR_OOM, ERROR_OOM}, "headline: 2 warnings", false},
         {{ERROR_FOREIGN}, "headline: foreign", false},
         {{ERROR_BAF}, "headline: 1 problem", true},
-        {{ERROR_BAF, ERROR_BAF, ERROR_DUF, ERROR_MAF, ERROR_MIS, ERROR_WUA}, "headline: 6 problems", true},
+        {{ERROR_BAF, ERROR_BAF, ERROR_DUF, ERROR_MAF, ERROR_MIS, ERROR_WUA},
+         "headline: 6 problems",
+         true},
         {{ERROR_WUA, ERROR_WUA, ERROR_OOM}, "headline: problems and a warning", true},
     };
 
@@ -298,10 +300,12 @@ static void test_frames_shown(void **state)
     golden_add("10 frames", stack_text(&p, &b, deep(p.depot, 10), (struct print_options){0}));
     b = build_begin();
     p = an_image(&b, 1, 0);
-    golden_add("10 frames, 1 shown", stack_text(&p, &b, deep(p.depot, 10), (struct print_options){.frames = 1}));
+    golden_add("10 frames, 1 shown",
+               stack_text(&p, &b, deep(p.depot, 10), (struct print_options){.frames = 1}));
     b = build_begin();
     p = an_image(&b, 1, 0);
-    golden_add("10 frames, 2 shown", stack_text(&p, &b, deep(p.depot, 10), (struct print_options){.frames = 2}));
+    golden_add("10 frames, 2 shown",
+               stack_text(&p, &b, deep(p.depot, 10), (struct print_options){.frames = 2}));
     b = build_begin();
     p = an_image(&b, 1, 0);
     must_not_print(stack_text(&p, &b, deep(p.depot, 8), (struct print_options){0}), "...");
@@ -365,11 +369,13 @@ static void test_no_module(void **state)
     struct parts p = an_image(&b, 1, 0);
 
     (void)state;
-    golden_add("no module", stack_text(&p, &b, build_node(p.depot, 0x4242, 0), (struct print_options){0}));
+    golden_add("no module",
+               stack_text(&p, &b, build_node(p.depot, 0x4242, 0), (struct print_options){0}));
     b = build_begin();
     p = an_image(&b, 1, 0);
-    golden_add("no module, deterministic", stack_text(&p, &b, build_node(p.depot, 0x4242, 0),
-                                                      (struct print_options){.deterministic = true}));
+    golden_add("no module, deterministic",
+               stack_text(&p, &b, build_node(p.depot, 0x4242, 0),
+                          (struct print_options){.deterministic = true}));
 }
 
 /* ---- processes ----------------------------------------------------------------------------- */
@@ -397,14 +403,23 @@ static void test_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_error),      cmocka_unit_test(test_deterministic),
-        cmocka_unit_test(test_colors),         cmocka_unit_test(test_headlines),
-        cmocka_unit_test(test_not_looked_for), cmocka_unit_test(test_counted_once),
-        cmocka_unit_test(test_forty_lines),    cmocka_unit_test(test_never_one_too_many), cmocka_unit_test(test_all),
-        cmocka_unit_test(test_first_always_fits), cmocka_unit_test(test_time_orders),
-        cmocka_unit_test(test_frames_shown),   cmocka_unit_test(test_library_runs),
-        cmocka_unit_test(test_before_main),    cmocka_unit_test(test_ends_of_stacks),
-        cmocka_unit_test(test_no_module),      cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_one_error),
+        cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_headlines),
+        cmocka_unit_test(test_not_looked_for),
+        cmocka_unit_test(test_counted_once),
+        cmocka_unit_test(test_forty_lines),
+        cmocka_unit_test(test_never_one_too_many),
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_first_always_fits),
+        cmocka_unit_test(test_time_orders),
+        cmocka_unit_test(test_frames_shown),
+        cmocka_unit_test(test_library_runs),
+        cmocka_unit_test(test_before_main),
+        cmocka_unit_test(test_ends_of_stacks),
+        cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_processes),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

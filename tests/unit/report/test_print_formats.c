@@ -77,23 +77,31 @@ static struct build leaks(void)
 static void valgrind_leaks(void **state)
 {
     struct build b = leaks();
-    const char *text = text_of(&b, (struct print_options){PROBLEMS, .format = PRINT_VALGRIND, .leak_kinds = ALL_KINDS});
+    const char *text = text_of(
+        &b, (struct print_options){PROBLEMS, .format = PRINT_VALGRIND, .leak_kinds = ALL_KINDS});
 
     (void)state;
     golden_add("valgrind leaks", text);
-    must_print(text, "==2000000001== 1,234,567 bytes in 3 blocks are definitely lost in loss record 1 of 6\n"
-                   "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
-                   "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
-                   "==2000000001==  mel-");
-    must_print(text, "==2000000001== 80 (16 direct, 64 indirect) bytes in 1 blocks are definitely lost in loss record 2 of 6\n");
-    must_print(text, "==2000000002== 5 bytes in 1 blocks are definitely lost in loss record 3 of 6\n");
-    must_print(text, "==2000000001== 64 bytes in 2 blocks are indirectly lost in loss record 4 of 6\n");
-    must_print(text, "==2000000001== 256 bytes in 1 blocks are possibly lost in loss record 5 of 6\n");
-    must_print(text, "==2000000001== 9 bytes in 1 blocks are still reachable in loss record 6 of 6\n");
+    must_print(
+        text,
+        "==2000000001== 1,234,567 bytes in 3 blocks are definitely lost in loss record 1 of 6\n"
+        "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
+        "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
+        "==2000000001==  mel-");
+    must_print(text, "==2000000001== 80 (16 direct, 64 indirect) bytes in 1 blocks are definitely "
+                     "lost in loss record 2 of 6\n");
+    must_print(text,
+               "==2000000002== 5 bytes in 1 blocks are definitely lost in loss record 3 of 6\n");
+    must_print(text,
+               "==2000000001== 64 bytes in 2 blocks are indirectly lost in loss record 4 of 6\n");
+    must_print(text,
+               "==2000000001== 256 bytes in 1 blocks are possibly lost in loss record 5 of 6\n");
+    must_print(text,
+               "==2000000001== 9 bytes in 1 blocks are still reachable in loss record 6 of 6\n");
     must_print(text, "==2000000001==    definitely lost: 1,234,588 bytes in 5 blocks\n"
-                   "==2000000001==    indirectly lost: 64 bytes in 2 blocks\n"
-                   "==2000000001==      possibly lost: 256 bytes in 1 blocks\n"
-                   "==2000000001==    still reachable: 9 bytes in 1 blocks\n");
+                     "==2000000001==    indirectly lost: 64 bytes in 2 blocks\n"
+                     "==2000000001==      possibly lost: 256 bytes in 1 blocks\n"
+                     "==2000000001==    still reachable: 9 bytes in 1 blocks\n");
     must_print(text, "ERROR SUMMARY: 4 errors from 4 contexts (suppressed: 0 from 0)\n");
     must_print(text, "==2000000001== rtcheck: 4 problems; leaked");
 }
@@ -101,7 +109,8 @@ static void valgrind_leaks(void **state)
 static void valgrind_shows_what_is_wanted(void **state)
 {
     struct build b = leaks();
-    const char *text = text_of(&b, (struct print_options){USUAL, .format = PRINT_VALGRIND, .quiet = true, .frames = 1});
+    const char *text = text_of(
+        &b, (struct print_options){USUAL, .format = PRINT_VALGRIND, .quiet = true, .frames = 1});
 
     (void)state;
     golden_add("valgrind shows what is wanted", text);
@@ -112,8 +121,10 @@ static void valgrind_shows_what_is_wanted(void **state)
     must_not_print(text, "by 0x");
     must_print(text, "==2000000001== rtcheck: 4 problems;");
     b = leaks();
-    text = text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS, .format = PRINT_VALGRIND,
-                                              .leaks = PRINT_LEAKS_NOTHING, .deterministic = true});
+    text = text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS,
+                                              .format = PRINT_VALGRIND,
+                                              .leaks = PRINT_LEAKS_NOTHING,
+                                              .deterministic = true});
     must_not_print(text, "loss record");
     must_print(text, "\n==1== rtcheck: ");
 }
@@ -126,14 +137,16 @@ static void lsan_leaks(void **state)
     (void)state;
     golden_add("lsan leaks", text);
     must_print(text, "==2000000001==ERROR: LeakSanitizer: detected memory leaks\n\n"
-                   "Direct leak of 1234567 byte(s) in 3 object(s) allocated from:\n"
-                   "    #0 0x560000000020 (/usr/bin/prog1+0x20)\n"
-                   "    #1 0x560000000010 (/usr/bin/prog1+0x10)\n\n  mel-");
+                     "Direct leak of 1234567 byte(s) in 3 object(s) allocated from:\n"
+                     "    #0 0x560000000020 (/usr/bin/prog1+0x20)\n"
+                     "    #1 0x560000000010 (/usr/bin/prog1+0x10)\n\n  mel-");
     must_print(text, "\nDirect leak of 16 byte(s) in 1 object(s) allocated from:\n");
     must_print(text, "\nDirect leak of 256 byte(s) in 1 object(s) allocated from:\n");
     must_print(text, "\nIndirect leak of 64 byte(s) in 2 object(s) allocated from:\n"); /* always */
     must_not_print(text, "reachable");
-    must_print(text, "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: 4 pro");
+    must_print(
+        text,
+        "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: 4 pro");
 }
 
 /*
@@ -142,7 +155,9 @@ static void lsan_leaks(void **state)
 static void lsan_counts_problems(void **state)
 {
     struct build b = leaks();
-    const char *text = text_of(&b, (struct print_options){.format = PRINT_LSAN, .leak_kinds = LEAK_POSSIBLE | LEAK_REACHABLE});
+    const char *text =
+        text_of(&b, (struct print_options){.format = PRINT_LSAN,
+                                           .leak_kinds = LEAK_POSSIBLE | LEAK_REACHABLE});
 
     (void)state;
     golden_add("lsan counts problems", text);
@@ -195,16 +210,24 @@ static void valgrind_errors(void **state)
 
     (void)state;
     golden_add("valgrind errors", text);
-    must_print(text, "==2000000001== Invalid free() / delete / delete[] / realloc()\n"
-                   "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
-                   "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
-                   "==2000000001==  Address 0x700000000040 is 0 bytes inside a block of size 40 free'd\n"
-                   "==2000000001==    at 0x560000000030: ??? (in /usr/bin/prog1)\n");
-    must_print(text, "==2000000001==  Block was alloc'd at\n==2000000001==    at 0x560000000010: ???");
-    must_print(text, "==2000000001==  Address 0x700000000043 is 3 bytes inside a block of size 40 alloc'd\n");
+    must_print(
+        text, "==2000000001== Invalid free() / delete / delete[] / realloc()\n"
+              "==2000000001==    at 0x560000000020: ??? (in /usr/bin/prog1)\n"
+              "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
+              "==2000000001==  Address 0x700000000040 is 0 bytes inside a block of size 40 free'd\n"
+              "==2000000001==    at 0x560000000030: ??? (in /usr/bin/prog1)\n");
+    must_print(text,
+               "==2000000001==  Block was alloc'd at\n==2000000001==    at 0x560000000010: ???");
+    must_print(
+        text,
+        "==2000000001==  Address 0x700000000043 is 3 bytes inside a block of size 40 alloc'd\n");
     must_print(text, "==2000000001== Invalid write of size 4\n");
-    must_print(text, "==2000000001==  Address 0x700000000069 is 1 bytes after a block of size 40 alloc'd\n");
-    must_print(text, "==2000000001==  Address 0x700000000040 is not stack'd, malloc'd or (recently) free'd\n");
+    must_print(
+        text,
+        "==2000000001==  Address 0x700000000069 is 1 bytes after a block of size 40 alloc'd\n");
+    must_print(
+        text,
+        "==2000000001==  Address 0x700000000040 is not stack'd, malloc'd or (recently) free'd\n");
     assert_int_equal(times(text, "== Invalid free() / delete / delete[]"), 3);
     assert_int_equal(times(text, "== Mismatched free() / delete / delete []"), 1);
     assert_int_equal(times(text, "== Warning: an allocation failed"), 1);
@@ -218,12 +241,17 @@ static void lsan_errors(void **state)
 
     (void)state;
     golden_add("lsan errors", text);
-    must_print(text, "==2000000001==ERROR: AddressSanitizer: attempting double-free on 0x700000000040 in thread T");
-    must_print(text, "0x700000000040 is located 0 bytes inside of 40-byte region [0x700000000040,0x700000000068)\nfreed by");
+    must_print(text, "==2000000001==ERROR: AddressSanitizer: attempting double-free on "
+                     "0x700000000040 in thread T");
+    must_print(text, "0x700000000040 is located 0 bytes inside of 40-byte region "
+                     "[0x700000000040,0x700000000068)\nfreed by");
     must_print(text, "SUMMARY: AddressSanitizer: double-free (/usr/bin/prog1+0x20)\n");
-    must_print(text, "attempting free on address which was not malloc()-ed: 0x700000000043 in thread");
-    must_print(text, "ERROR: AddressSanitizer: alloc-dealloc-mismatch (malloc vs operator delete) on 0x700000000040 in");
-    must_print(text, "ERROR: AddressSanitizer: heap-buffer-overflow on address 0x700000000069 in thread");
+    must_print(text,
+               "attempting free on address which was not malloc()-ed: 0x700000000043 in thread");
+    must_print(text, "ERROR: AddressSanitizer: alloc-dealloc-mismatch (malloc vs operator delete) "
+                     "on 0x700000000040 in");
+    must_print(text,
+               "ERROR: AddressSanitizer: heap-buffer-overflow on address 0x700000000069 in thread");
     must_print(text, "==2000000001==WARNING: AddressSanitizer failed to allocate 0x63 bytes\n");
     assert_int_equal(times(text, "ERROR: AddressSanitizer"), 5);
 }
@@ -262,14 +290,17 @@ static void odd_names(void **state)
     (void)state;
     program = "/o<d>&\"%:,|*\x01\xff\xef\xbf\xbe\xc3\xa4";
     b = leaks();
-    must_print(file_of(&b, REPORT_JUNIT), ">/o&#60;d&#62;&#38;&#34;%:,|*\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\n");
+    must_print(file_of(&b, REPORT_JUNIT),
+               ">/o&#60;d&#62;&#38;&#34;%:,|*\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\n");
     b = leaks();
-    must_print(file_of(&b, REPORT_SARIF), "\"uri\":\"file:///o%3Cd%3E%26%22%25%3A,%7C%2A%01%FF%EF%BF%BE%C3%A4\"");
+    must_print(file_of(&b, REPORT_SARIF),
+               "\"uri\":\"file:///o%3Cd%3E%26%22%25%3A,%7C%2A%01%FF%EF%BF%BE%C3%A4\"");
     b = leaks();
     must_print(file_of(&b, REPORT_GITLAB), "\"path\":\"/o<d>&\\\"%:,|*\\u0001\\ufffd");
     b = leaks();
     must_print(text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB}),
-               "::error file=/o<d>&\"%25%3A%2C|*%01\xef\xbf\xbd\xef\xbf\xbe\xc3\xa4,title=memory leak (mel-");
+               "::error file=/o<d>&\"%25%3A%2C|*%01\xef\xbf\xbd\xef\xbf\xbe\xc3\xa4,title=memory "
+               "leak (mel-");
     program = "/usr/bin/prog1";
 }
 
@@ -295,10 +326,10 @@ static void github_shows_ten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_leaks),       cmocka_unit_test(valgrind_shows_what_is_wanted),
-        cmocka_unit_test(lsan_leaks),           cmocka_unit_test(lsan_counts_problems),
-        cmocka_unit_test(valgrind_errors),      cmocka_unit_test(lsan_errors),
-        cmocka_unit_test(odd_names),            cmocka_unit_test(github_shows_ten),
+        cmocka_unit_test(valgrind_leaks),  cmocka_unit_test(valgrind_shows_what_is_wanted),
+        cmocka_unit_test(lsan_leaks),      cmocka_unit_test(lsan_counts_problems),
+        cmocka_unit_test(valgrind_errors), cmocka_unit_test(lsan_errors),
+        cmocka_unit_test(odd_names),       cmocka_unit_test(github_shows_ten),
     };
 
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));

@@ -47,8 +47,8 @@ static void test_table(void **state)
     must_not_print(text, "INDIRECT"); /* not among the kinds */
     must_not_print(text, "REACHABLE");
     b = one_of_each();
-    golden_add("table, terminal",
-               text_of(&b, (struct print_options){USUAL, .columns = 80, .pool = "/state/last.pool"}));
+    golden_add("table, terminal", text_of(&b, (struct print_options){USUAL, .columns = 80,
+                                                                     .pool = "/state/last.pool"}));
     b = one_of_each();
     golden_add("table in colours", text_of(&b, (struct print_options){USUAL, .color = true}));
 }
@@ -62,7 +62,8 @@ static uint64_t indirect_shown(bool plain_known, bool head_known, uint32_t kinds
 
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (r->leaks[i].class == CLASS_LOST)
-            r->leaks[i].disposition.is_known = r->leaks[i].indirect_blocks > 0 ? head_known : plain_known;
+            r->leaks[i].disposition.is_known =
+                r->leaks[i].indirect_blocks > 0 ? head_known : plain_known;
     report_hide_indirect(r, kinds);
     blocks = leak_sum(r, LEAK_INDIRECT).blocks;
     report_close(r);
@@ -96,7 +97,8 @@ static void add_suppressed(uint32_t classes, uint32_t kinds, const char *name)
 /* Indirect leaks are counted as without suppressions. */
 static void test_suppressed(void **state)
 {
-    uint32_t usual = LEAK_DEFINITE | LEAK_POSSIBLE, lost = 1 << CLASS_LOST, indirect = 1 << CLASS_INDIRECT;
+    uint32_t usual = LEAK_DEFINITE | LEAK_POSSIBLE, lost = 1 << CLASS_LOST,
+             indirect = 1 << CLASS_INDIRECT;
 
     (void)state;
     add_suppressed(lost, usual, "suppressed: definite");
@@ -135,7 +137,8 @@ static void test_deterministic(void **state)
     golden_add("table, deterministic", text);
     must_not_print(text, "0x7000000");
     b = one_of_each();
-    text = text_of(&b, (struct print_options){USUAL, .deterministic = true, .leaks = PRINT_LEAKS_RECORDS});
+    text = text_of(
+        &b, (struct print_options){USUAL, .deterministic = true, .leaks = PRINT_LEAKS_RECORDS});
     golden_add("records, deterministic", text);
     must_not_print(text, "0x7000000");
 }
@@ -147,8 +150,9 @@ static void test_records(void **state)
     (void)state;
     golden_add("records", text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}));
     b = one_of_each();
-    golden_add("records, terminal",
-               text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS, .columns = 80}));
+    golden_add(
+        "records, terminal",
+        text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS, .columns = 80}));
     b = one_of_each();
     golden_add("records of all kinds",
                text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS,
@@ -174,16 +178,19 @@ static void test_problems(void **state)
     const char *text;
 
     (void)state;
-    golden_add("shown, but no problems", text_of(&b, (struct print_options){.leak_kinds = LEAK_DEFINITE}));
+    golden_add("shown, but no problems",
+               text_of(&b, (struct print_options){.leak_kinds = LEAK_DEFINITE}));
     b = one_of_each();
-    golden_add("problems, but not shown", text_of(&b, (struct print_options){.problem_kinds = LEAK_DEFINITE}));
+    golden_add("problems, but not shown",
+               text_of(&b, (struct print_options){.problem_kinds = LEAK_DEFINITE}));
     b = one_of_each();
     text = text_of(&b, (struct print_options){.leaks = PRINT_LEAKS_NOTHING});
     golden_add("without leaks", text);
     must_not_print(text, "LEAKS");
     must_not_print(text, "leak");
     b = one_of_each();
-    must_print(text_of(&b, (struct print_options){USUAL, .quiet = true}), "LEAKS"); /* as not quiet */
+    must_print(text_of(&b, (struct print_options){USUAL, .quiet = true}),
+               "LEAKS"); /* as not quiet */
     b = one_of_each();
     assert_string_equal(text_of(&b, (struct print_options){.quiet = true}), "");
 }
@@ -208,7 +215,8 @@ static void test_inherited(void **state)
     g->block_bytes = 24;
     g->indirect_blocks = 1;
     g->indirect_bytes = 9;
-    golden_add("inherited block", text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}));
+    golden_add("inherited block",
+               text_of(&b, (struct print_options){USUAL, .leaks = PRINT_LEAKS_RECORDS}));
 }
 
 /* ---- merged by leading frames -------------------------------------------------------------- */
@@ -237,11 +245,13 @@ static void test_match(void **state)
     b = three_stacks();
     golden_add("match: 2 frames", text_of(&b, (struct print_options){USUAL, .match = 2}));
     b = three_stacks();
-    golden_add("match: 1 frame, summary",
-               text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_SUMMARY}));
+    golden_add(
+        "match: 1 frame, summary",
+        text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_SUMMARY}));
     b = three_stacks();
-    golden_add("match: 1 frame, records",
-               text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_RECORDS}));
+    golden_add(
+        "match: 1 frame, records",
+        text_of(&b, (struct print_options){USUAL, .match = 1, .leaks = PRINT_LEAKS_RECORDS}));
 }
 
 /* ---- limits of length ----------------------------------------------------------------------- */
@@ -283,13 +293,12 @@ static void test_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_suppressed),
-        cmocka_unit_test(test_indirect_of_known),
+        cmocka_unit_test(test_table),         cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_suppressed),    cmocka_unit_test(test_indirect_of_known),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_summary),    cmocka_unit_test(test_problems),
-        cmocka_unit_test(test_no_leaks),   cmocka_unit_test(test_inherited),
-        cmocka_unit_test(test_match),      cmocka_unit_test(test_short),
+        cmocka_unit_test(test_summary),       cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_no_leaks),      cmocka_unit_test(test_inherited),
+        cmocka_unit_test(test_match),         cmocka_unit_test(test_short),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

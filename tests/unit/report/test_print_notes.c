@@ -101,8 +101,7 @@ static void beyond_limit(struct build *b, uint32_t area)
 
 static struct error_record *error(struct build *b, uint32_t area, enum error_kind kind)
 {
-    return build_error(build_records(b, area, SEGMENT_ERRORS, 1),
-                       kind, ENTRY_FREE, 0);
+    return build_error(build_records(b, area, SEGMENT_ERRORS, 1), kind, ENTRY_FREE, 0);
 }
 
 static void strange_error(struct build *b, uint32_t area)
@@ -255,7 +254,7 @@ static void test_notes(void **state)
     for (size_t i = 0; i < countof(notes); i++) {
         struct build b = noted(&notes[i]);
         const char *text = text_of(&b, &plain);
-        assert_int_equal(notes_in(text), 1); /* and no other note */
+        assert_int_equal(notes_in(text), 1);  /* and no other note */
         if (notes[i].set == running_children) /* the pids are of this run */
             assert_non_null(strstr(text, "\nnote: 2 processes (first "));
         else
@@ -298,15 +297,19 @@ static void test_crash(void **state)
         int wait_status;
         uint32_t flags;
         bool is_noted;
-    } cases[] = {{SIGSEGV, IMAGE_FAULT_OF_FREED, true}, {SIGBUS | 0x80, IMAGE_FAULT_OF_FREED, true}, {-1, IMAGE_FAULT_OF_FREED, true},
-                 {SIGSEGV, 0, false}, {SIGBUS, 0x400, false}};
+    } cases[] = {{SIGSEGV, IMAGE_FAULT_OF_FREED, true},
+                 {SIGBUS | 0x80, IMAGE_FAULT_OF_FREED, true},
+                 {-1, IMAGE_FAULT_OF_FREED, true},
+                 {SIGSEGV, 0, false},
+                 {SIGBUS, 0x400, false}};
 
     (void)state;
     for (size_t i = 0; i < countof(cases); i++) {
         struct build b = build_begin();
         struct shown shown = {.wait_status = cases[i].wait_status};
         build_image_header(&b, an_image(&b, 1, IMAGE_ROOT, 1))->flags |= cases[i].flags;
-        const char *note = strstr(text_of(&b, &shown), "note: process 2000000001 (prog1): crashed, perhaps ");
+        const char *note =
+            strstr(text_of(&b, &shown), "note: process 2000000001 (prog1): crashed, perhaps ");
         assert_int_equal(note != NULL, cases[i].is_noted);
     }
 }
@@ -351,12 +354,9 @@ static void test_many_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_damaged_child),
-        cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_many_notes),
+        cmocka_unit_test(test_notes),         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_damaged_child), cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_quiet),         cmocka_unit_test(test_many_notes),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

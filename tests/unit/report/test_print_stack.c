@@ -13,8 +13,8 @@
 #include "golden.h"
 
 static char prog[] = "/opt/prog", lib[] = "/opt/lib.so";
-static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c", header[] = "inc/e.h",
-            stl[] = "/usr/include/c++/12/bits/v.h", give[] = "give";
+static char swap[] = "swap", sort[] = "sort", caller[] = "main", source[] = "src/e.c",
+            header[] = "inc/e.h", stl[] = "/usr/include/c++/12/bits/v.h", give[] = "give";
 
 static struct inlined inlined[] = {
     {.system_name = swap, .call_file = source, .call_line = 5},
@@ -28,6 +28,7 @@ static struct inlined hidden[] = {
 
 /* swap is inlined in sort, which is inlined in main; main's callers have a name, and none. */
 static struct frame frames[] = {
+    /* clang-format off */
     {.module = 0, .offset = 0x1189, .system_name = caller, .file = header, .line = 3,
      .in_function = 0x1a, .inlined = inlined, .inlined_count = 2, .tried = true},
     {.module = 1, .offset = 0x2020, .system_name = sort, .in_function = 0x20, .tried = true},
@@ -38,6 +39,7 @@ static struct frame frames[] = {
     {.module = 0, .system_name = give, .file = stl, .line = 1, .inlined = hidden, .inlined_count = 2, .tried = true},
     {.module = 0, .system_name = sort, .file = stl, .line = 4, .tried = true},
     {.module = 0, .system_name = caller, .file = source, .line = 7, .tried = true},
+    /* clang-format on */
 };
 
 static uint32_t order[] = {0, 1, 2, 3, 4};
@@ -46,14 +48,18 @@ static uint32_t recursive[] = {1, 8, 8, 8, 8, 4, 4}, recursive_headers[] = {7, 7
 static uint32_t headers[] = {6, 7, 8, 7, 7}; /* four functions of headers, and two outer ones */
 
 static struct module modules[] = {{.path = prog}, {.path = lib}};
+/* clang-format off */
 static struct site sites[] = {{.frames = order, .count = 5}, {.count = 0}, {.frames = order, .count = 1, .end = STACK_CUT},
                               {.frames = interrupted, .count = 6}, {.frames = headers, .count = 5},
                               {.frames = headers, .count = 2}, {.frames = recursive, .count = 7},
                               {.frames = recursive_headers, .count = 6}};
+/* clang-format on */
 
 static struct report report = {
+    /* clang-format off */
     .modules = modules, .module_count = 2, .frames = frames, .frame_count = 9,
     .sites = sites,     .site_count = 8,
+    /* clang-format on */
 };
 
 static struct page page;
@@ -139,9 +145,12 @@ static void test_lines(void **state)
     add_both("lines", first_stack);
     golden_add("lines, deterministic",
                printed(first_stack, (struct print_options){.deterministic = true}, 9, false));
-    golden_add("lines in colours", printed(first_stack, (struct print_options){.color = true}, 9, false));
-    golden_add("lines on 40 columns", printed(first_stack, (struct print_options){.columns = 40}, 9, false));
-    golden_add("lines on 10 columns", printed(first_stack, (struct print_options){.columns = 10}, 9, false));
+    golden_add("lines in colours",
+               printed(first_stack, (struct print_options){.color = true}, 9, false));
+    golden_add("lines on 40 columns",
+               printed(first_stack, (struct print_options){.columns = 40}, 9, false));
+    golden_add("lines on 10 columns",
+               printed(first_stack, (struct print_options){.columns = 10}, 9, false));
 }
 
 /* Functions are counted; the number of omitted frames is printed, and the outermost is kept. */
@@ -173,7 +182,8 @@ static void test_recursion(void **state)
 {
     (void)state;
     add_both("recursion", recursive_stack);
-    golden_add("recursion, 5 functions", printed(recursive_stack, (struct print_options){0}, 5, false));
+    golden_add("recursion, 5 functions",
+               printed(recursive_stack, (struct print_options){0}, 5, false));
     add_both("recursion in headers", recursive_header_stack);
 }
 
@@ -187,7 +197,8 @@ static void test_headers(void **state)
     add_both("headers", header_stack);
     golden_add("headers, 2 functions", printed(header_stack, (struct print_options){0}, 2, false));
     golden_add("headers, one line", printed(header_line, (struct print_options){0}, 2, false));
-    golden_add("headers only, one line", printed(header_only_line, (struct print_options){0}, 1, false));
+    golden_add("headers only, one line",
+               printed(header_only_line, (struct print_options){0}, 1, false));
 }
 
 static void test_one_line(void **state)
@@ -200,9 +211,9 @@ static void test_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_cut),   cmocka_unit_test(test_signal),   cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_lines),    cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_cut),      cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_headers),  cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_one_line),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));

@@ -231,7 +231,8 @@ static void test_not_known(void **state)
             if (cases[i].killed)
                 build_image_header(&b, p.area)->state = IMAGE_OPEN;
             build_image_header(&b, p.area)->checks |= CHECK_LEAKS;
-            text = text_of(&b, (struct print_options){USUAL, .leaks = off ? PRINT_LEAKS_NOTHING : 0});
+            text =
+                text_of(&b, (struct print_options){USUAL, .leaks = off ? PRINT_LEAKS_NOTHING : 0});
             if (cases[i].name && !off)
                 golden_add(cases[i].name, text);
             else
@@ -380,9 +381,14 @@ static void test_unsure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_witnesses),  cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_holder_is_not_known), cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_holder_of_request), cmocka_unit_test(test_witness_of_the_end), cmocka_unit_test(test_deaf), cmocka_unit_test(test_unsure),
+        cmocka_unit_test(test_witnesses),
+        cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_holder_is_not_known),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_holder_of_request),
+        cmocka_unit_test(test_witness_of_the_end),
+        cmocka_unit_test(test_deaf),
+        cmocka_unit_test(test_unsure),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -75,7 +75,8 @@ static void test_stacks(void **state)
 /* Frames cut off by the limit of frames match, but an ellipsis does not reach them. */
 static void test_cut_stacks(void **state)
 {
-    static const char *const rule[] = {LEAK("fun:malloc\nfun:a\nfun:b\nfun:c"), LEAK("fun:malloc\n...\nfun:c")};
+    static const char *const rule[] = {LEAK("fun:malloc\nfun:a\nfun:b\nfun:c"),
+                                       LEAK("fun:malloc\n...\nfun:c")};
     static const bool want[] = {true, false};
 
     (void)state;
@@ -92,7 +93,8 @@ static void test_cut_stacks(void **state)
 
 static void test_kinds(void **state)
 {
-    const char *possible = "{\n a\n Memcheck:Leak\n match-leak-kinds: possible,indirect\n fun:malloc\n}\n";
+    const char *possible =
+        "{\n a\n Memcheck:Leak\n match-leak-kinds: possible,indirect\n fun:malloc\n}\n";
     const char *none = "{\n a\n Memcheck:Leak\n match-leak-kinds: none\n fun:malloc\n}\n";
 
     (void)state;
@@ -169,7 +171,8 @@ static void test_addresses(void **state)
 /* In all grammars: an unsuppress removes findings from earlier rules. */
 static void test_the_last_decides(void **state)
 {
-    struct rules *rules = sealed("suppress all\n" LEAK("fun:malloc\nfun:f") "leak:f\nunsuppress mel in f\nsuppress mel in f\nleak:^g$\n");
+    struct rules *rules = sealed("suppress all\n" LEAK(
+        "fun:malloc\nfun:f") "leak:f\nunsuppress mel in f\nsuppress mel in f\nleak:^g$\n");
 
     (void)state;
     assert_int_equal(line_of(rules, MEL, "malloc f main"), 10);
@@ -186,9 +189,10 @@ static void test_the_last_decides(void **state)
 
 static void test_remarks(void **state)
 {
-    struct rules *rules = rules_of("# expires: 2026-05-04\n# reason: a bug\nleak:f\n\n# max: 3\n\nleak:^g$\n"
-                                   "{\n# max: 2\n x\n Memcheck:Leak\n# reason: known\n fun:malloc\n fun:h\n}\nleak:^i$\n",
-                                   err, sizeof err);
+    struct rules *rules = rules_of(
+        "# expires: 2026-05-04\n# reason: a bug\nleak:f\n\n# max: 3\n\nleak:^g$\n"
+        "{\n# max: 2\n x\n Memcheck:Leak\n# reason: known\n fun:malloc\n fun:h\n}\nleak:^i$\n",
+        err, sizeof err);
 
     (void)state;
     assert_non_null(rules);
@@ -220,9 +224,10 @@ static void test_dates(void **state)
     static const struct {
         const char *date;
         bool exists;
-    } dates[] = {{"2027-01-31", true},  {"2027-02-28", true},  {"2028-02-29", true},  {"2000-02-29", true},
-                 {"2027-12-31", true},  {"2027-02-29", false}, {"2028-02-31", false}, {"2100-02-29", false},
-                 {"2027-04-31", false}, {"2027-13-01", false}, {"2027-00-01", false}, {"2027-01-00", false}};
+    } dates[] = {{"2027-01-31", true},  {"2027-02-28", true},  {"2028-02-29", true},
+                 {"2000-02-29", true},  {"2027-12-31", true},  {"2027-02-29", false},
+                 {"2028-02-31", false}, {"2100-02-29", false}, {"2027-04-31", false},
+                 {"2027-13-01", false}, {"2027-00-01", false}, {"2027-01-00", false}};
 
     (void)state;
     for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
@@ -251,8 +256,10 @@ static void test_many(void **state)
     (void)state;
     for (int i = 0; i < MANY; i++) {
         at += i % 4 == 3 ? sprintf(at, "leak:lib_%d_\n", i)
-                         : sprintf(at, "{\n r%d\n Memcheck:Leak\n fun:malloc\n ...\n fun:_ZN3app%s%dE*\n fun:main\n}\n", i,
-                                   i % 4 == 2 ? "*" : "f", i);
+                         : sprintf(at,
+                                   "{\n r%d\n Memcheck:Leak\n fun:malloc\n ...\n "
+                                   "fun:_ZN3app%s%dE*\n fun:main\n}\n",
+                                   i, i % 4 == 2 ? "*" : "f", i);
     }
     start = clock();
     rules = sealed(text);
@@ -263,8 +270,9 @@ static void test_many(void **state)
         found += line_of(rules, MEL, words) != 0;
     }
     assert_int_equal(found, MANY);
-    print_message("%d rules, %d findings: %.3f s, %llu rules and %llu patterns compared\n", MANY, MANY,
-                  (double)(clock() - start) / CLOCKS_PER_SEC, (unsigned long long)rules->tried,
+    print_message("%d rules, %d findings: %.3f s, %llu rules and %llu patterns compared\n", MANY,
+                  MANY, (double)(clock() - start) / CLOCKS_PER_SEC,
+                  (unsigned long long)rules->tried,
                   (unsigned long long)patterns_compared(rules->patterns));
     assert_in_range(rules->tried + patterns_compared(rules->patterns), MANY, 400000);
     rules_free(rules);
@@ -274,10 +282,15 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks),     cmocka_unit_test(test_cut_stacks),
-        cmocka_unit_test(test_kinds),      cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_places),     cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_the_last_decides), cmocka_unit_test(test_remarks), cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_cut_stacks),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_the_last_decides),
+        cmocka_unit_test(test_remarks),
+        cmocka_unit_test(test_dates),
         cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void test_saved_copy(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_true(st.st_size > BUILD_AREA_BYTES &&
                 st.st_size < 2 * BUILD_AREA_BYTES); /* up to its last data */
-    assert_true(st.st_blocks * 512 < 256 << 10); /* holes stay holes */
+    assert_true(st.st_blocks * 512 < 256 << 10);    /* holes stay holes */
     assert_int_equal(report_open(&r, saved, err), 0);
     assert_int_equal(report_collect(r, err), 0);
     assert_int_equal(image_of(r, 1)->live_bytes, 10);
@@ -214,11 +214,10 @@ static const char *dump_of(struct build *b, int *code)
 static void add_leaks(const struct build *b, uint32_t area)
 {
     struct image_header *h = build_image_header(b, area);
-    struct leak_group *g = build_leak(
-        build_records(b, area, SEGMENT_LEAKS, 4), REACH_LOST, 1, 3, 48);
+    struct leak_group *g =
+        build_leak(build_records(b, area, SEGMENT_LEAKS, 4), REACH_LOST, 1, 3, 48);
     struct root_record *root =
-        build_root(build_records(b, area, SEGMENT_ROOTS, 4), ROOT_STACK,
-                   0x7000, 0x1000);
+        build_root(build_records(b, area, SEGMENT_ROOTS, 4), ROOT_STACK, 0x7000, 0x1000);
 
     h->leak_check = LEAKS_FOUND;
     h->threads_not_stopped = 2;
@@ -298,7 +297,8 @@ static void test_dump(void **state)
         "   error 0 wua entry=23 count=1 time_ns=1700000000000000001 address=0x4010 bytes=2 "
         "stacks=1/0/0 thread=1 damage=0 block=0x0+0 never malloc thread=0 region=0 0x0-0x0 "
         "bias=0x0 module=0 thread=0 found=00ab align=0/0 /\\x1b\n",
-        " image leak_check=1 threads_unheard=2 threads_waiting=0 leak_ns=3 root_bytes=4 skipped=5 marks=0 "
+        " image leak_check=1 threads_unheard=2 threads_waiting=0 leak_ns=3 root_bytes=4 skipped=5 "
+        "marks=0 "
         "leak_checks=0\n",
         ("   leak 0 lost stack=1 blocks=3 bytes=48 new=3/48 behind=2/99 block=0x700000010100+16 "
          "thread=1 "

@@ -15,7 +15,8 @@ struct item {
     char more[5];
 };
 
-static const struct item items[] = {{3, ""}, {3, ""}, {4, ""}, {9, ""}, {9, ""}, {9, ""}, {UINT64_MAX, ""}};
+static const struct item items[] = {{3, ""}, {3, ""}, {4, ""},         {9, ""},
+                                    {9, ""}, {9, ""}, {UINT64_MAX, ""}};
 
 static void test_each_address(void **state)
 {

@@ -59,7 +59,8 @@ static void shortened(void **state)
         {"my_operator<int>", "my_operator<...>", 0}, /* not an operator */
         {"s::operator()<int>", "s::operator()<...>", 0},
         {"s::operator std::vector<int>", "s::operator std::vector<...>", 0},
-        {"f(int)::{lambda(x<int>)#1}::operator()(x<int>) const", "f(int)::{lambda(x<...>)#1}::operator()(x<...>) const", 0},
+        {"f(int)::{lambda(x<int>)#1}::operator()(x<int>) const",
+         "f(int)::{lambda(x<...>)#1}::operator()(x<...>) const", 0},
         {"auto f<int>(int)->g<int>", "auto f<...>(int)->g<...>", 0}, /* an arrow closes nothing */
         /* malformed */
         {"f<", "f<...>", 0},
@@ -106,7 +107,8 @@ static void without_parameters(void **state)
         {"(anonymous namespace)::f", "(anonymous namespace)::f", 0},
         {"a::(anonymous namespace)::s::f()", "a::(anonymous namespace)::s::f", 0},
         /* parameters of an enclosing function stay */
-        {"f(int)::{lambda(int)#1}::operator()(int) const", "f(int)::{lambda(int)#1}::operator()", 0},
+        {"f(int)::{lambda(int)#1}::operator()(int) const", "f(int)::{lambda(int)#1}::operator()",
+         0},
         {"{lambda(int)#1}::operator()", "{lambda(int)#1}::operator()", 0},
         {"f(int)::s::g(char)", "f(int)::s::g", 0},
         {"f(a::b)", "f", 0},

@@ -18,7 +18,8 @@ static void must_be(const char *maps, const char *root, const char *path, const 
     char *got = source_path(&how, path);
 
     if (strcmp(got, want) != 0)
-        fail_msg("%s, maps '%s', root '%s': %s, not %s", path, maps ? maps : "", root ? root : "", got, want);
+        fail_msg("%s, maps '%s', root '%s': %s, not %s", path, maps ? maps : "", root ? root : "",
+                 got, want);
     free(got);
 }
 
@@ -45,7 +46,7 @@ static void straight(void **state)
     must_be("", "", "../b.c", "../b.c");
     must_be("", "", "./b.c", "./b.c");
     must_be("", "", "x/../b.c", "x/../b.c"); /* relative to an unknown directory */
-    must_be("", "", "/x/..", "/x/.."); /* not a source */
+    must_be("", "", "/x/..", "/x/..");       /* not a source */
     must_be("", "", "/a/..b/...c/d", "/a/..b/...c/d");
     must_be("", "", "/a/b/", "/a/b");
     must_be("", "", "", "");

@@ -119,14 +119,16 @@ struct scene {
     uintptr_t of_local, of_inner, of_parameter, of_none;
 };
 
-static inline __attribute__((always_inline, no_sanitize("address"))) void scene_inside(struct scene *s)
+static inline __attribute__((always_inline, no_sanitize("address"))) void
+scene_inside(struct scene *s)
 {
     volatile struct pair own[2] = {{0}};
     s->of_inner = (uintptr_t)&own[1].first;
     __asm__ volatile("1: lea 1b(%%rip), %0" : "=r"(s->pc) : "r"(own) : "memory");
 }
 
-static __attribute__((noinline, no_sanitize("address"))) void scene(struct scene *s, volatile int given)
+static __attribute__((noinline, no_sanitize("address"))) void scene(struct scene *s,
+                                                                    volatile int given)
 {
     volatile struct pair local[3] = {{0}};
     volatile char *unnamed = __builtin_alloca(64);

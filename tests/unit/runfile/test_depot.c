@@ -210,7 +210,7 @@ static void threads_together(void)
     MUST(others < STACKS * THREADS / 20); /* duplicates made while the index doubled */
 }
 
-#ifndef __SANITIZE_THREAD__ /* it delays signals */
+#ifndef __SANITIZE_THREAD__      /* it delays signals */
 static unsigned sleep_at, steps; /* in instructions */
 static _Atomic bool asked, done;
 
@@ -351,12 +351,12 @@ IN_CHILD(index_full)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks_by_number), cmocka_unit_test(test_by_cached),
-        cmocka_unit_test(test_no_growth),        cmocka_unit_test(test_equal_tags),
-        cmocka_unit_test(test_threads_together), cmocka_unit_test(test_after_fork),
+        cmocka_unit_test(test_stacks_by_number),  cmocka_unit_test(test_by_cached),
+        cmocka_unit_test(test_no_growth),         cmocka_unit_test(test_equal_tags),
+        cmocka_unit_test(test_threads_together),  cmocka_unit_test(test_after_fork),
         cmocka_unit_test(test_after_unseen_fork),
 #ifndef __SANITIZE_THREAD__
-        cmocka_unit_test(test_sleeper),          cmocka_unit_test(test_index_full),
+        cmocka_unit_test(test_sleeper),           cmocka_unit_test(test_index_full),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,13 +137,15 @@ static void build_ids(void)
     run_here();
     memset(long_path, 'x', sizeof long_path - 1);
     struct object o = object_at(0, 0xaa, 20, "/with"), none = object_at(1, 0, 0, "/without");
-    struct object long_one = object_at(2, 0xcc, 20, "/long"), cut = object_at(3, 0xdd, 20, long_path);
+    struct object long_one = object_at(2, 0xcc, 20, "/long"),
+                  cut = object_at(3, 0xdd, 20, long_path);
     uint32_t wanted = 21;
     is_recorded(modules_number(&o, true), &o, 0xaa, 20);
     is_recorded(modules_number(&none, true), &none, 0, 0);
     memcpy(place[2].byte + 0x218 + 4, &wanted, 4); /* larger than any note */
     is_recorded(modules_number(&long_one, true), &long_one, 0, 0);
-    MUST(strlen(record_of(modules_number(&cut, true))->path) == sizeof ((struct module_record *)0)->path - 1);
+    MUST(strlen(record_of(modules_number(&cut, true))->path) ==
+         sizeof((struct module_record *)0)->path - 1);
     for (uint32_t i = 4; i < 8; i++) { /* damaged: refused, without reading past the end */
         uint32_t huge = 0xfffffff0;
         struct object bad = object_at(i, 0xee, 20, "/bad");

@@ -292,10 +292,10 @@ static void stops_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fork_leaves_others), cmocka_unit_test(fork_touches_little),
-        cmocka_unit_test(uses_records_again), cmocka_unit_test(stops_in_time),
-        cmocka_unit_test(wipes_helper_stacks),
-        cmocka_unit_test(counts_at_once),     cmocka_unit_test(counts_whole_moments),
+        cmocka_unit_test(fork_leaves_others),   cmocka_unit_test(fork_touches_little),
+        cmocka_unit_test(uses_records_again),   cmocka_unit_test(stops_in_time),
+        cmocka_unit_test(wipes_helper_stacks),  cmocka_unit_test(counts_at_once),
+        cmocka_unit_test(counts_whole_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,8 +108,8 @@ static inline struct leak_group *witnessed(const struct sample *s, uint32_t witn
 
 static inline struct leak_check_record *check(struct sample *s, uint32_t number)
 {
-    struct segment *made =
-        build_segment(&s->b, s->second, SEGMENT_LEAK_CHECKS, sizeof(struct leak_check_record), 1, number);
+    struct segment *made = build_segment(&s->b, s->second, SEGMENT_LEAK_CHECKS,
+                                         sizeof(struct leak_check_record), 1, number);
     struct leak_check_record *c = build_item(made, made->count++);
     c->number = number;
     return c;
@@ -159,7 +159,8 @@ static inline struct launcher_record *launcher(struct sample *s)
     struct launcher_record *launcher = (void *)(s->b.file + at);
 
     if (build_run(&s->b)->launcher_offset == 0)
-        *launcher = (struct launcher_record){.counters = 1, .measured = {.pairs = 9, .sure = 0.9, .of = {{.with = 0.1}}}};
+        *launcher = (struct launcher_record){
+            .counters = 1, .measured = {.pairs = 9, .sure = 0.9, .of = {{.with = 0.1}}}};
     build_run(&s->b)->launcher_offset = at;
     return launcher;
 }

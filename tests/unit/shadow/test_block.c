@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#define WORD(state, family, flags, mark, generation, thread, size)                              \
-    ((uint64_t)(state) | (uint64_t)(family) << BLOCK_FAMILY_SHIFT |                             \
-     (uint64_t)(flags) << BLOCK_FLAGS_SHIFT | (uint64_t)(mark) << BLOCK_MARK_SHIFT |            \
-     (uint64_t)(generation) << BLOCK_GEN_SHIFT | (uint64_t)(thread) << BLOCK_THREAD_SHIFT |     \
+#define WORD(state, family, flags, mark, generation, thread, size)                          \
+    ((uint64_t)(state) | (uint64_t)(family) << BLOCK_FAMILY_SHIFT |                         \
+     (uint64_t)(flags) << BLOCK_FLAGS_SHIFT | (uint64_t)(mark) << BLOCK_MARK_SHIFT |        \
+     (uint64_t)(generation) << BLOCK_GEN_SHIFT | (uint64_t)(thread) << BLOCK_THREAD_SHIFT | \
      (uint64_t)(size) << BLOCK_SIZE_SHIFT)
 #define STACKS(alloc, release) ((uint64_t)(alloc) << 32 | (release))
 
@@ -207,17 +207,18 @@ static void distrust(void **state)
             assert_true(block_retire(b, 1, 2, &was)); /* the first free is accepted */
             assert_false(block_retire(b, 1, 2, &was));
         }
-        assert_memory_equal(at(records, RECORDS - 1, stride), at(before, RECORDS - 1, stride), stride);
+        assert_memory_equal(at(records, RECORDS - 1, stride), at(before, RECORDS - 1, stride),
+                            stride);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields),       cmocka_unit_test(publish), cmocka_unit_test(too_large),
-        cmocka_unit_test(retire),       cmocka_unit_test(resize),  cmocka_unit_test(forget),
-        cmocka_unit_test(flag),
-        cmocka_unit_test(read_at_rest), cmocka_unit_test(copying), cmocka_unit_test(distrust),
+        cmocka_unit_test(fields),   cmocka_unit_test(publish),      cmocka_unit_test(too_large),
+        cmocka_unit_test(retire),   cmocka_unit_test(resize),       cmocka_unit_test(forget),
+        cmocka_unit_test(flag),     cmocka_unit_test(read_at_rest), cmocka_unit_test(copying),
+        cmocka_unit_test(distrust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

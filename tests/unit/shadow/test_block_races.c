@@ -69,9 +69,10 @@ static void on_step(int signal, siginfo_t *info, void *context)
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG; /* then at full speed */
 }
 
-#define SET_TRAP_FLAG(operation)                                                               \
-    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation "; popfq; lea 128(%%rsp), %%rsp" \
-                     ::: "memory", "cc")
+#define SET_TRAP_FLAG(operation)                                  \
+    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " operation \
+                     "; popfq; lea 128(%%rsp), %%rsp" ::          \
+                         : "memory", "cc")
 
 /* Repeat prepare, interrupted victim, check.  Return the number of instructions. */
 static long step_through(void (*prepare)(void), void (*victim)(void), void (*intrude)(void),
@@ -113,12 +114,27 @@ static void be(uint32_t life, enum block_state state)
         block_forget(&stage.block);
 }
 
-static void be_live(void) { be(1, BLOCK_LIVE); }
-static void be_freed(void) { be(1, BLOCK_FREED); }
-static void be_free(void) { be(1, BLOCK_FREE); }
+static void be_live(void)
+{
+    be(1, BLOCK_LIVE);
+}
+static void be_freed(void)
+{
+    be(1, BLOCK_FREED);
+}
+static void be_free(void)
+{
+    be(1, BLOCK_FREE);
+}
 
-static void free_first(void) { stage.won[0] = block_retire(&stage.block, 1, 101, &stage.was[0]); }
-static void free_second(void) { stage.won[1] = block_retire(&stage.block, 2, 102, &stage.was[1]); }
+static void free_first(void)
+{
+    stage.won[0] = block_retire(&stage.block, 1, 101, &stage.was[0]);
+}
+static void free_second(void)
+{
+    stage.won[1] = block_retire(&stage.block, 2, 102, &stage.was[1]);
+}
 
 static void one_won(void)
 {
@@ -138,8 +154,8 @@ static void retire_against_retire(void **state)
 
 static void resize_it(void)
 {
-    stage.won[0] = block_resize(&stage.block, &(struct block_birth){.size = 2, .stack = 2},
-                                &stage.was[0]);
+    stage.won[0] =
+        block_resize(&stage.block, &(struct block_birth){.size = 2, .stack = 2}, &stage.was[0]);
 }
 
 /* The free comes before, after, or in the middle: then it is refused, and the block stays live. */
@@ -168,7 +184,10 @@ static void free_it(void)
     block_retire(&stage.block, 7, ~1u, &was);
 }
 
-static void forget_it(void) { block_forget(&stage.block); }
+static void forget_it(void)
+{
+    block_forget(&stage.block);
+}
 
 static void live_on(void)
 {
@@ -177,7 +196,10 @@ static void live_on(void)
     publish_it();
 }
 
-static void read_it(void) { stage.accepted = block_read(&stage.block, &stage.word, &stage.stacks); }
+static void read_it(void)
+{
+    stage.accepted = block_read(&stage.block, &stage.word, &stage.stacks);
+}
 
 static void no_mixture(void)
 {
@@ -190,8 +212,11 @@ static void reader_against_writers(void **state)
     static const struct {
         void (*prepare)(void);
         void (*write)(void);
-    } rows[] = {{be_free, publish_it}, {be_live, resize_it}, {be_live, free_it},
-                {be_freed, forget_it}, {be_live, live_on}};
+    } rows[] = {{be_free, publish_it},
+                {be_live, resize_it},
+                {be_live, free_it},
+                {be_freed, forget_it},
+                {be_live, live_on}};
     for (size_t i = 0; i < countof(rows); i++) {
         assert_true(step_through(rows[i].prepare, rows[i].write, read_it, no_mixture) > 3);
         assert_true(step_through(rows[i].prepare, read_it, rows[i].write, no_mixture) > 3);

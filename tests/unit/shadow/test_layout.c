@@ -39,7 +39,8 @@ static void checks(void **state)
     assert_int_equal(run.area_count, 64);
     assert_int_equal(run.lease_count, RTC_LEASE_COUNT);
     assert_int_equal(run.area_table_offset, RTC_AREA_TABLE_OFFSET);
-    assert_int_equal(run.lease_table_offset, RTC_AREA_TABLE_OFFSET + 64 * sizeof(struct area_entry));
+    assert_int_equal(run.lease_table_offset,
+                     RTC_AREA_TABLE_OFFSET + 64 * sizeof(struct area_entry));
     assert_int_equal(run.heap_offset, 64 * RTC_AREA_BYTES);
     assert_int_equal(run.heap_bytes, 8192); /* whole pages */
     assert_int_equal(run.file_bytes, 64 * RTC_AREA_BYTES + 8192);
@@ -93,29 +94,32 @@ static void texts(void **state)
 }
 
 /* name of the case, change of the valid shape, is it refused? */
-#define SHAPES                                                             \
-    SHAPE(as_it_is, (void)s, false)                                        \
-    SHAPE(no_area_bytes, s->area_bytes = 0, true)                          \
-    SHAPE(odd_area_bytes, s->area_bytes = 3ull << 20, true)                \
-    SHAPE(tables_do_not_fit, s->area_bytes = 128ull << 10, true)           \
-    SHAPE(tables_just_fit, s->area_bytes = 256ull << 10, false)            \
-    SHAPE(no_areas, s->area_count = 0, true)                               \
-    SHAPE(only_the_head, s->area_count = 1, true)                          \
-    SHAPE(one_area, s->area_count = 2, false)                              \
-    SHAPE(most_areas, s->area_count = RTC_AREA_COUNT_MAX, false)           \
-    SHAPE(more_areas, s->area_count = RTC_AREA_COUNT_MAX + 1, true)        \
-    SHAPE(no_mode, s->mode = 0, true)                                      \
-    SHAPE(unknown_mode, s->mode = 3, true)                                 \
-    SHAPE(longest, s->area_bytes = RTC_FILE_BYTES_MAX / 64, false)         \
-    SHAPE(too_long, s->area_bytes = RTC_FILE_BYTES_MAX / 32, true)         \
-    SHAPE(areas_wrap, s->area_bytes = 1ull << 63, true)                    \
-    SHAPE(heap_fills_up, s->heap_bytes = RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES, false) \
+#define SHAPES                                                                               \
+    SHAPE(as_it_is, (void)s, false)                                                          \
+    SHAPE(no_area_bytes, s->area_bytes = 0, true)                                            \
+    SHAPE(odd_area_bytes, s->area_bytes = 3ull << 20, true)                                  \
+    SHAPE(tables_do_not_fit, s->area_bytes = 128ull << 10, true)                             \
+    SHAPE(tables_just_fit, s->area_bytes = 256ull << 10, false)                              \
+    SHAPE(no_areas, s->area_count = 0, true)                                                 \
+    SHAPE(only_the_head, s->area_count = 1, true)                                            \
+    SHAPE(one_area, s->area_count = 2, false)                                                \
+    SHAPE(most_areas, s->area_count = RTC_AREA_COUNT_MAX, false)                             \
+    SHAPE(more_areas, s->area_count = RTC_AREA_COUNT_MAX + 1, true)                          \
+    SHAPE(no_mode, s->mode = 0, true)                                                        \
+    SHAPE(unknown_mode, s->mode = 3, true)                                                   \
+    SHAPE(longest, s->area_bytes = RTC_FILE_BYTES_MAX / 64, false)                           \
+    SHAPE(too_long, s->area_bytes = RTC_FILE_BYTES_MAX / 32, true)                           \
+    SHAPE(areas_wrap, s->area_bytes = 1ull << 63, true)                                      \
+    SHAPE(heap_fills_up, s->heap_bytes = RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES, false)    \
     SHAPE(heap_too_long, s->heap_bytes = RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES + 1, true) \
-    SHAPE(heap_wraps, s->heap_bytes = UINT64_MAX, true)                    \
+    SHAPE(heap_wraps, s->heap_bytes = UINT64_MAX, true)                                      \
     SHAPE(heap_and_areas_wrap, s->heap_bytes = 0 - RTC_AREA_BYTES, true)
 
-#define SHAPE(name, change, refused) \
-    static void change_##name(struct run_shape *s) { change; }
+#define SHAPE(name, change, refused)               \
+    static void change_##name(struct run_shape *s) \
+    {                                              \
+        change;                                    \
+    }
 SHAPES
 #undef SHAPE
 
@@ -182,7 +186,7 @@ static void leases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checks),     cmocka_unit_test(without_heap), cmocka_unit_test(texts),
+        cmocka_unit_test(checks),   cmocka_unit_test(without_heap), cmocka_unit_test(texts),
         cmocka_unit_test(refusals), cmocka_unit_test(verifies),     cmocka_unit_test(leases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ static const struct {
     {"broken/type", "seventeen"},
 };
 
-static bool read_made(void *about, const char *pmu, const char *folder, const char *name, char *line, size_t room)
+static bool read_made(void *about, const char *pmu, const char *folder, const char *name,
+                      char *line, size_t room)
 {
     char path[512];
     assert_ptr_equal(about, file);

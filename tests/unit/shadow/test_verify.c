@@ -77,8 +77,7 @@ static void leases_first(struct sample *s, uint64_t overlap)
 static void fill_area(struct sample *s)
 {
     uint32_t room = (uint32_t)(BUILD_AREA_BYTES - second(s)->used_bytes);
-    struct segment *filler =
-        build_segment(&s->b, s->second, SEGMENT_SLAB, 64, room / 64 - 1, 0);
+    struct segment *filler = build_segment(&s->b, s->second, SEGMENT_SLAB, 64, room / 64 - 1, 0);
 
     filler->state = SEGMENT_VACANT;
     assert_int_equal(second(s)->used_bytes, BUILD_AREA_BYTES);
@@ -104,19 +103,19 @@ static void fill_area(struct sample *s)
     CASE(mode_high, run(s)->mode = 3, "unknown mode")                                              \
     CASE(host, fill(run(s)->host, sizeof run(s)->host), "host name has no end")                    \
     CASE(options, fill(run(s)->options, sizeof run(s)->options), "options have no end")            \
-    CASE(heap_among_areas, run(s)->heap_offset = 4096; run(s)->heap_bytes = 4096,                  \
-         "heap outside its part of the file")                                                      \
-    CASE(heap_beyond, run(s)->heap_offset = s->b.bytes; run(s)->heap_bytes = 1,                    \
-         "heap outside its part of the file")                                                      \
-    CASE(heap_odd, run(s)->area_count--; run(s)->heap_offset = s->b.bytes - 100,                   \
-         "heap outside its part of the file")                                                      \
-    CASE(heap_good, heap_after_areas(s), "")                                                      \
+    CASE(heap_among_areas, run(s)->heap_offset = 4096;                                             \
+         run(s)->heap_bytes = 4096, "heap outside its part of the file")                           \
+    CASE(heap_beyond, run(s)->heap_offset = s->b.bytes;                                            \
+         run(s)->heap_bytes = 1, "heap outside its part of the file")                              \
+    CASE(heap_odd, run(s)->area_count--;                                                           \
+         run(s)->heap_offset = s->b.bytes - 100, "heap outside its part of the file")              \
+    CASE(heap_good, heap_after_areas(s), "")                                                       \
     CASE(table_in_header, run(s)->area_table_offset = 8, "area table outside the run's head")      \
     CASE(table_beyond, run(s)->area_table_offset = BUILD_AREA_BYTES,                               \
          "area table outside the run's head")                                                      \
     CASE(table_odd, run(s)->area_table_offset += 4, "area table outside the run's head")           \
     CASE(table_wraps, run(s)->area_table_offset = ~0ull - 7, "area table outside the run's head")  \
-    CASE(table_after_header, run(s)->area_table_offset = sizeof(struct run_header), "")           \
+    CASE(table_after_header, run(s)->area_table_offset = sizeof(struct run_header), "")            \
     CASE(leases_first, leases_first(s, 0), "")                                                     \
     CASE(leases_first_overlap, leases_first(s, 8), "area and lease table overlap")                 \
     CASE(lease_count, run(s)->lease_count++, "too many leases")                                    \
@@ -125,38 +124,48 @@ static void fill_area(struct sample *s)
     CASE(tables_overlap, run(s)->lease_table_offset = run(s)->area_table_offset,                   \
          "area and lease table overlap")                                                           \
     CASE(area_state, build_entry(&s->b, 3)->owner = 3ull << 32, "area in an unknown state")        \
-    CASE(area_taking, build_entry(&s->b, 3)->owner = area_owner(AREA_RECLAIMING, 9), "")               \
+    CASE(area_taking, build_entry(&s->b, 3)->owner = area_owner(AREA_RECLAIMING, 9), "")           \
     CASE(lease_state, build_lease(&s->b, 9)->state = 4, "lease in an unknown state")               \
-    CASE(lease_execed, build_lease(&s->b, 9)->state = LEASE_EXECED, "")                                \
+    CASE(lease_execed, build_lease(&s->b, 9)->state = LEASE_EXECED, "")                            \
     CASE(unchecked_none, run(s)->unchecked_offset = 0, "")                                         \
     CASE(unchecked_in_leases, run(s)->unchecked_offset -= 8, "unchecked table outside its place")  \
     CASE(unchecked_odd, run(s)->unchecked_offset += 4, "unchecked table outside its place")        \
     CASE(unchecked_beyond, run(s)->unchecked_offset = BUILD_AREA_BYTES - 8,                        \
          "unchecked table outside its place")                                                      \
-    CASE(unchecked_wraps, run(s)->unchecked_offset = ~0ull - 7, "unchecked table outside its place") \
+    CASE(unchecked_wraps, run(s)->unchecked_offset = ~0ull - 7,                                    \
+         "unchecked table outside its place")                                                      \
     CASE(unchecked_path, fill(run_unchecked(run(s))[63].path, 240),                                \
          "path of an unchecked program has no end")                                                \
     CASE(unchecked_reason, run_unchecked(run(s))[63].reason = 4711, "")                            \
-    CASE(launcher, launcher(s), "")                                                                        \
-    CASE(launcher_in_table, launcher(s); run(s)->launcher_offset -= 8,                                         \
+    CASE(launcher, launcher(s), "")                                                                \
+    CASE(launcher_in_table, launcher(s);                                                           \
+         run(s)->launcher_offset -= 8, "what the launcher told is outside its place")              \
+    CASE(launcher_odd, launcher(s);                                                                \
+         run(s)->launcher_offset += 4, "what the launcher told is outside its place")              \
+    CASE(launcher_last,                                                                            \
+         run(s)->launcher_offset = BUILD_AREA_BYTES - sizeof(struct launcher_record), "")          \
+    CASE(launcher_beyond,                                                                          \
+         run(s)->launcher_offset = BUILD_AREA_BYTES - sizeof(struct launcher_record) + 8,          \
          "what the launcher told is outside its place")                                            \
-    CASE(launcher_odd, launcher(s); run(s)->launcher_offset += 4, "what the launcher told is outside its place") \
-    CASE(launcher_last, run(s)->launcher_offset = BUILD_AREA_BYTES - sizeof(struct launcher_record), "")       \
-    CASE(launcher_beyond, run(s)->launcher_offset = BUILD_AREA_BYTES - sizeof(struct launcher_record) + 8,     \
+    CASE(launcher_wraps, run(s)->launcher_offset = ~0ull - 7,                                      \
          "what the launcher told is outside its place")                                            \
-    CASE(launcher_wraps, run(s)->launcher_offset = ~0ull - 7, "what the launcher told is outside its place") \
-    CASE(launcher_many, launcher(s)->counters = LAUNCHER_COUNTERS_MAX + 1, "more counters than fit")           \
-    CASE(launcher_all, launcher(s)->counters = LAUNCHER_COUNTERS_MAX, "")                                      \
-    CASE(launcher_name, fill(launcher(s)->counter[0].name, LAUNCHER_NAME_BYTES), "a counter's words have no end") \
-    CASE(launcher_text, fill(launcher(s)->counter[0].text, LAUNCHER_TEXT_BYTES), "a counter's words have no end") \
-    CASE(launcher_after, fill(launcher(s)->counter[1].name, LAUNCHER_NAME_BYTES), "")                         \
-    CASE(launcher_estimate, launcher(s)->counter[0].flags = LAUNCHER_SCALED; launcher(s)->counter[0].enabled_ns = 1, "") \
-    CASE(launcher_no_estimate, launcher(s)->counter[0].flags = LAUNCHER_SCALED,                                \
+    CASE(launcher_many, launcher(s)->counters = LAUNCHER_COUNTERS_MAX + 1,                         \
+         "more counters than fit")                                                                 \
+    CASE(launcher_all, launcher(s)->counters = LAUNCHER_COUNTERS_MAX, "")                          \
+    CASE(launcher_name, fill(launcher(s)->counter[0].name, LAUNCHER_NAME_BYTES),                   \
+         "a counter's words have no end")                                                          \
+    CASE(launcher_text, fill(launcher(s)->counter[0].text, LAUNCHER_TEXT_BYTES),                   \
+         "a counter's words have no end")                                                          \
+    CASE(launcher_after, fill(launcher(s)->counter[1].name, LAUNCHER_NAME_BYTES), "")              \
+    CASE(launcher_estimate, launcher(s)->counter[0].flags = LAUNCHER_SCALED;                       \
+         launcher(s)->counter[0].enabled_ns = 1, "")                                               \
+    CASE(launcher_no_estimate, launcher(s)->counter[0].flags = LAUNCHER_SCALED,                    \
          "an estimate of what was counted all the time")                                           \
-    CASE(launcher_no_number, launcher(s)->measured.of[3].least_without = 0.0 / 0.0, "a measure is no such number") \
-    CASE(launcher_below, launcher(s)->measured.of[0].with = -1, "a measure is no such number")             \
-    CASE(launcher_huge, launcher(s)->measured.of[2].high = 1e300, "a measure is no such number")           \
-    CASE(launcher_sure, launcher(s)->measured.sure = 0.0 / 0.0, "a measure is no such number")             \
+    CASE(launcher_no_number, launcher(s)->measured.of[3].least_without = 0.0 / 0.0,                \
+         "a measure is no such number")                                                            \
+    CASE(launcher_below, launcher(s)->measured.of[0].with = -1, "a measure is no such number")     \
+    CASE(launcher_huge, launcher(s)->measured.of[2].high = 1e300, "a measure is no such number")   \
+    CASE(launcher_sure, launcher(s)->measured.sure = 0.0 / 0.0, "a measure is no such number")     \
     /* area heads */                                                                               \
     CASE(area_blank, memset(build_area_at(&s->b, s->area), 0, BUILD_AREA_BYTES), "")               \
     CASE(head_not_begun, head(s)->magic = 0, "")                                                   \
@@ -205,22 +214,23 @@ static void fill_area(struct sample *s)
     CASE(segment_empty, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 0, 9), "")              \
     CASE(area_full, fill_area(s), "")                                                              \
     CASE(segment_odd, s->slab->bytes += 8, "segment of an impossible length")                      \
-    CASE(segment_over_end, s->roots->bytes += 64, "segment reaches over the end")                \
-    CASE(segment_under_end, s->roots->bytes -= 64, "items do not fit the segment")               \
+    CASE(segment_over_end, s->roots->bytes += 64, "segment reaches over the end")                  \
+    CASE(segment_under_end, s->roots->bytes -= 64, "items do not fit the segment")                 \
     CASE(segment_state, s->slab->state = 4, "segment in an unknown state")                         \
     CASE(segment_image, s->slab->image++, "segment of another image")                              \
     CASE(segment_no_kind, s->slab->kind = 0, "segment without a kind")                             \
-    CASE(segment_later_kind, s->slab->kind = SEGMENT_KIND_COUNT; s->slab->item_bytes = 3, "")                       \
+    CASE(segment_later_kind, s->slab->kind = SEGMENT_KIND_COUNT; s->slab->item_bytes = 3, "")      \
     CASE(segment_building, s->slab->state = SEGMENT_BUILDING; s->slab->kind = 0, "")               \
     CASE(segment_vacant, s->slab->state = SEGMENT_VACANT; s->slab->capacity = ~0u, "")             \
-    CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT; s->slab->bytes = 0,                \
-         "segment of an impossible length")                                                        \
-    CASE(segment_superseded, s->slab->state = SEGMENT_SUPERSEDED; s->slab->slot_bytes = 0,         \
-         "slab without slots or units")                                                            \
+    CASE(segment_vacant_chain, s->slab->state = SEGMENT_VACANT;                                    \
+         s->slab->bytes = 0, "segment of an impossible length")                                    \
+    CASE(segment_superseded, s->slab->state = SEGMENT_SUPERSEDED;                                  \
+         s->slab->slot_bytes = 0, "slab without slots or units")                                   \
     CASE(item_short, s->slab->item_bytes = 8, "items of a strange size")                           \
     CASE(item_odd, s->slab->item_bytes = 20, "items of a strange size")                            \
-    CASE(item_wide, s->slab->item_bytes = 32; s->slab->count = 50; s->slab->capacity = 50, "")       \
-    CASE(capacity, s->slab->count = 1000; s->slab->capacity = 1000, "items do not fit the segment")      \
+    CASE(item_wide, s->slab->item_bytes = 32; s->slab->count = 50; s->slab->capacity = 50, "")     \
+    CASE(capacity, s->slab->count = 1000;                                                          \
+         s->slab->capacity = 1000, "items do not fit the segment")                                 \
     CASE(capacity_wide, s->slab->item_bytes = 0xfff8, "items do not fit the segment")              \
     CASE(count, s->depot->count = s->depot->capacity + 1, "more items than fit")                   \
     /* slabs */                                                                                    \
@@ -260,7 +270,7 @@ static void fill_area(struct sample *s)
          "depot chunk that no stack id can name")                                                  \
     CASE(depot_full, build_segment(&s->b, s->second, SEGMENT_DEPOT, 16, 1020, 3), "")              \
     CASE(depot_self, node(s, 1)->parent = depot_id(2, 1), "depot node older than its parent")      \
-    CASE(depot_cycle, node(s, 0)->parent = depot_id(2, 1), "depot node older than its parent")    \
+    CASE(depot_cycle, node(s, 0)->parent = depot_id(2, 1), "depot node older than its parent")     \
     CASE(depot_later_chunk, node(s, 1)->parent = depot_id(3, 0),                                   \
          "depot node older than its parent")                                                       \
     CASE(depot_earlier_chunk, node(s, 0)->parent = depot_id(1, 500), "")                           \
@@ -294,28 +304,30 @@ static void fill_area(struct sample *s)
     CASE(error_later_kind, error(s)->kind = error(s)->entry = error(s)->region = ~0u, "")          \
     CASE(error_unwritten,                                                                          \
          (fill(error(s), sizeof(struct error_record)), error(s)->kind = ERROR_NONE), "")           \
-    CASE(error_short_items, s->errors->item_bytes -= 8, "items of a strange size")                \
+    CASE(error_short_items, s->errors->item_bytes -= 8, "items of a strange size")                 \
     /* leaks */                                                                                    \
     CASE(leak_reach, leak(s)->reach = REACH_COUNT, "blocks that are reached in an unknown way")    \
     CASE(leak_reach_last, leak(s)->reach = REACH_COUNT - 1, "")                                    \
-    CASE(leak_unwritten,                                                                           \
-         (fill(leak(s), sizeof(struct leak_group)), leak(s)->reach = REACH_NONE), "")              \
+    CASE(leak_unwritten, (fill(leak(s), sizeof(struct leak_group)), leak(s)->reach = REACH_NONE),  \
+         "")                                                                                       \
     CASE(leak_bytes, leak(s)->bytes = 1ull << 47, "leak group with impossible sums")               \
     CASE(leak_blocks, leak(s)->blocks = 1ull << 47, "leak group with impossible sums")             \
-    CASE(leak_indirect_bytes, leak(s)->indirect_bytes = 1ull << 47, "leak group with impossible sums") \
-    CASE(leak_indirect, leak(s)->indirect_blocks = 1ull << 47, "leak group with impossible sums")      \
+    CASE(leak_indirect_bytes, leak(s)->indirect_bytes = 1ull << 47,                                \
+         "leak group with impossible sums")                                                        \
+    CASE(leak_indirect, leak(s)->indirect_blocks = 1ull << 47, "leak group with impossible sums")  \
     CASE(leak_new, leak(s)->new_blocks = 2, "leak group with impossible sums")                     \
     CASE(leak_new_bytes, leak(s)->new_bytes = 17, "leak group with impossible sums")               \
-    CASE(leak_inherited, build_leak(s->leaks, REACH_LOST, 0, 0, 0)->indirect_blocks = 3, "")         \
+    CASE(leak_inherited, build_leak(s->leaks, REACH_LOST, 0, 0, 0)->indirect_blocks = 3, "")       \
     CASE(leak_large, leak(s)->block_bytes = 1ull << 47, "leaked block larger than any")            \
     CASE(leak_from_large, leak(s)->from_bytes = 1ull << 47, "leaked block larger than any")        \
     CASE(leak_witness, witnessed(s, WITNESS_COUNT), "leak group with an impossible witness")       \
     CASE(leak_by_root, witnessed(s, WITNESS_ROOT), "")                                             \
     CASE(leak_no_root, witnessed(s, WITNESS_ROOT)->root = 0,                                       \
          "leak group with an impossible witness")                                                  \
-    CASE(leak_before, witnessed(s, WITNESS_ROOT)->value--, "leak group with an impossible witness") \
+    CASE(leak_before, witnessed(s, WITNESS_ROOT)->value--,                                         \
+         "leak group with an impossible witness")                                                  \
     CASE(leak_end, witnessed(s, WITNESS_REGISTER)->value += 16, "")                                \
-    CASE(leak_after_end, witnessed(s, WITNESS_REGISTER)->value += 17,                             \
+    CASE(leak_after_end, witnessed(s, WITNESS_REGISTER)->value += 17,                              \
          "leak group with an impossible witness")                                                  \
     CASE(leak_by_block, witnessed(s, WITNESS_BLOCK), "")                                           \
     CASE(leak_by_block_before, witnessed(s, WITNESS_BLOCK)->at--,                                  \
@@ -327,8 +339,8 @@ static void fill_area(struct sample *s)
     CASE(root_kind, root(s)->kind = ROOT_KIND_COUNT, "root of an unknown kind")                    \
     CASE(root_empty, root(s)->end = root(s)->start, "root of no length")                           \
     CASE(root_path, fill(root(s)->path, sizeof root(s)->path), "path of a root has no end")        \
-    CASE(root_unwritten,                                                                           \
-         (fill(root(s), sizeof(struct root_record)), root(s)->kind = ROOT_NONE), "")               \
+    CASE(root_unwritten, (fill(root(s), sizeof(struct root_record)), root(s)->kind = ROOT_NONE),   \
+         "")                                                                                       \
     CASE(root_short_items, s->roots->item_bytes -= 8, "items of a strange size")                   \
     CASE(midway_leaks, s->leaks->kind = SEGMENT_CHECK_LEAKS, "")                                   \
     CASE(midway_reach, (s->leaks->kind = SEGMENT_CHECK_LEAKS, leak(s)->reach = REACH_COUNT),       \
@@ -343,13 +355,13 @@ static void fill_area(struct sample *s)
          "crash with more registers than it has room for")                                         \
     CASE(crash_exception, fill(crash(s)->exception, sizeof crash(s)->exception),                   \
          "exception of a crash has no end")                                                        \
-    CASE(text, strcpy(text_of_sample(s)->text, "a=b"), "")                                                   \
+    CASE(text, strcpy(text_of_sample(s)->text, "a=b"), "")                                         \
     CASE(text_without_end, fill(text_of_sample(s), sizeof(struct text_record)), "text has no end")
 
-#define CASE(name, spoil, want)                                                                    \
-    static void spoil_##name(struct sample *s)                                                     \
-    {                                                                                              \
-        spoil;                                                                                     \
+#define CASE(name, spoil, want)                \
+    static void spoil_##name(struct sample *s) \
+    {                                          \
+        spoil;                                 \
     }
 CASES
 #undef CASE
@@ -375,8 +387,8 @@ static void test_rules(void **state)
         cases[i].spoil(&s);
         text_of_sample = complaint(&s, &offset);
         if (strcmp(text_of_sample ? text_of_sample : "", cases[i].want) != 0)
-            fail_msg("%s: said \"%s\" instead of \"%s\"", cases[i].name, text_of_sample ? text_of_sample : "",
-                     cases[i].want);
+            fail_msg("%s: said \"%s\" instead of \"%s\"", cases[i].name,
+                     text_of_sample ? text_of_sample : "", cases[i].want);
         build_end(&s.b);
     }
 }
@@ -461,13 +473,12 @@ static void test_nothing_after_the_end(void **state)
 /* A run of the maximum size: all data that is read is in the first 408 KiB. */
 static void test_longest_run(void **state)
 {
-    struct run_shape shape = {.area_bytes = 64u << 20,
-                              .area_count = RTC_AREA_COUNT_MAX,
-                              .mode = RUN_BY_LAUNCHER};
+    struct run_shape shape = {
+        .area_bytes = 64u << 20, .area_count = RTC_AREA_COUNT_MAX, .mode = RUN_BY_LAUNCHER};
     uint64_t head_bytes = 408u << 10;
     struct verify_error err;
-    char *place = mmap(NULL, head_bytes + 4096, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *place =
+        mmap(NULL, head_bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct run_header *longest = (struct run_header *)(void *)place;
 
     (void)state;

@@ -97,7 +97,8 @@ static void counted(void)
     start();
     for (long n = 0; n >= 0;) {
         pthread_t thread;
-        MUST(pthread_create(&thread, NULL, past_its_end, &n) == 0 && pthread_join(thread, NULL) == 0);
+        MUST(pthread_create(&thread, NULL, past_its_end, &n) == 0 &&
+             pthread_join(thread, NULL) == 0);
         MUST(!unprotected);
         no_reader_is_inside();
     }
@@ -144,7 +145,8 @@ static void test_entered(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_registered), cmocka_unit_test(test_counted),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_registered),
+                                       cmocka_unit_test(test_counted),
                                        cmocka_unit_test(test_entered)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,9 @@ static const struct cost_record *record(void)
 static uint64_t operations(enum cost_work work)
 {
     const struct cost_record *r = record();
-    return !r ? 0 : work < COST_OPERATION_COUNT ? atomic_load(&r->whole[work].operations) : atomic_load(&r->work[work].operations);
+    return !r                            ? 0
+           : work < COST_OPERATION_COUNT ? atomic_load(&r->whole[work].operations)
+                                         : atomic_load(&r->work[work].operations);
 }
 
 static bool is_about(uint64_t n, uint64_t wanted)
@@ -225,11 +227,15 @@ IN_CHILD(places_of_times)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scale_to_all), cmocka_unit_test(test_busy_processor),
+        cmocka_unit_test(test_scale_to_all),
+        cmocka_unit_test(test_busy_processor),
         cmocka_unit_test(test_none),
-        cmocka_unit_test(test_no_beat),       cmocka_unit_test(test_no_time_twice),
-        cmocka_unit_test(test_one_is_left),   cmocka_unit_test(test_a_sandbox),
-        cmocka_unit_test(test_a_child),       cmocka_unit_test(test_places_of_times),
+        cmocka_unit_test(test_no_beat),
+        cmocka_unit_test(test_no_time_twice),
+        cmocka_unit_test(test_one_is_left),
+        cmocka_unit_test(test_a_sandbox),
+        cmocka_unit_test(test_a_child),
+        cmocka_unit_test(test_places_of_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

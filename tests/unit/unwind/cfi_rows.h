@@ -13,15 +13,16 @@ static struct frames frames;
 
 #define FUNCTION_BYTES 1000u
 
-static inline bool row_with(const struct cie_shape *cie, const uint8_t *program, size_t n, unsigned at,
-                     struct row *row)
+static inline bool row_with(const struct cie_shape *cie, const uint8_t *program, size_t n,
+                            unsigned at, struct row *row)
 {
     struct cfi f;
     frames_begin(&frames);
     uint32_t cie_at = put_cie(&frames, cie);
     put_fde(&frames, cie, cie_at, frames_code(&frames), FUNCTION_BYTES, program, n);
     struct object o = frames_end(&frames, true);
-    return cfi_find(&o, frames_code(&frames) + at, &f) && cfi_row(&f, frames_code(&frames) + at, row);
+    return cfi_find(&o, frames_code(&frames) + at, &f) &&
+           cfi_row(&f, frames_code(&frames) + at, row);
 }
 
 static inline bool row_at(const uint8_t *program, size_t n, unsigned at, struct row *row)

@@ -65,13 +65,22 @@ static inline void put_pointer(struct frames *f, uint8_t encoding, uintptr_t v)
     else if ((encoding & 0x70) == 0x30)
         v -= (uintptr_t)f->byte;
     switch (encoding & 0x0f) {
-    case 0x1: put_uleb(f, v); break;
-    case 0x9: put_sleb(f, (int64_t)v); break;
+    case 0x1:
+        put_uleb(f, v);
+        break;
+    case 0x9:
+        put_sleb(f, (int64_t)v);
+        break;
     case 0x2:
-    case 0xa: put(f, v, 2); break;
+    case 0xa:
+        put(f, v, 2);
+        break;
     case 0x3:
-    case 0xb: put(f, v, 4); break;
-    default: put(f, v, 8);
+    case 0xb:
+        put(f, v, 4);
+        break;
+    default:
+        put(f, v, 8);
     }
 }
 
@@ -105,9 +114,11 @@ struct cie_shape {
 };
 
 /* As compilers generate it: CFA = rsp + 8, the return address below it. */
-#define CIE_USUAL \
-    {.letters = "zR", .version = 1, .encoding = 0x1b, .code_align = 1, .data_align = -8, \
-     .return_register = 16}
+#define CIE_USUAL                                                                           \
+    {                                                                                       \
+        .letters = "zR", .version = 1, .encoding = 0x1b, .code_align = 1, .data_align = -8, \
+        .return_register = 16                                                               \
+    }
 
 static inline void put_augmentation(struct frames *f, const struct cie_shape *c)
 {
@@ -115,11 +126,19 @@ static inline void put_augmentation(struct frames *f, const struct cie_shape *c)
     put(f, 0, 1);
     for (const char *letter = c->letters + 1; *letter; letter++)
         switch (*letter) {
-        case 'R': put(f, c->encoding, 1); break;
-        case 'P': put(f, 0x9b, 1), put(f, 0x12345678, 4); break;
-        case 'L': put(f, 0x1b, 1); break;
-        case 'S': break;
-        default: put(f, 0xdeadbeef, 4); /* data of an unknown letter */
+        case 'R':
+            put(f, c->encoding, 1);
+            break;
+        case 'P':
+            put(f, 0x9b, 1), put(f, 0x12345678, 4);
+            break;
+        case 'L':
+            put(f, 0x1b, 1);
+            break;
+        case 'S':
+            break;
+        default:
+            put(f, 0xdeadbeef, 4); /* data of an unknown letter */
         }
     *bytes = (uint8_t)(f->byte + f->used - bytes - 1);
 }

@@ -63,7 +63,9 @@ static inline void put_function(const struct cie_shape *cie, uint32_t at, uint32
     uint8_t by_sp[] = {0x0e, (uint8_t)fn->bytes, fn->saves_bp ? 0x86 : 0, fn->saves_bp ? 2 : 0};
     uintptr_t code = function_at(f);
     switch (fn->kind) {
-    case BY_SP: put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, by_sp, sizeof by_sp); break;
+    case BY_SP:
+        put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, by_sp, sizeof by_sp);
+        break;
     case BY_BP:
         put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0c\x06\x10\x86\x02"));
         break;
@@ -71,9 +73,14 @@ static inline void put_function(const struct cie_shape *cie, uint32_t at, uint32
         put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES,
                 PROGRAM("\x0f\x03\x76\x78\x06\x10\x06\x02\x76\0"));
         break;
-    case FIRST: put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x07\x10")); break;
-    case STRANGE: put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0d\x03")); break;
-    default: break;
+    case FIRST:
+        put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x07\x10"));
+        break;
+    case STRANGE:
+        put_fde(&memory.frames, cie, at, code, FUNCTION_BYTES, PROGRAM("\x0d\x03"));
+        break;
+    default:
+        break;
     }
 }
 

@@ -121,16 +121,11 @@ static void test_registers(void **state)
         enum column_kind kind;
         int64_t offset;
     } each[] = {
-        {"\x83\x02", 2, COLUMN_AT_CFA, -16},
-        {"\x83\x80\x10", 3, COLUMN_AT_CFA, -16384},
-        {"\x05\x03\x02", 3, COLUMN_AT_CFA, -16},
-        {"\x11\x03\x7f", 3, COLUMN_AT_CFA, 8},
-        {"\x2f\x03\x02", 3, COLUMN_AT_CFA, 16},
-        {"\x07\x03", 2, COLUMN_UNDEFINED, 0},
-        {"\x83\x02\x08\x03", 4, COLUMN_SAME, 0},
-        {"\x09\x03\x0c", 3, COLUMN_IN_REGISTER, 12},
-        {"\x14\x03\x02", 3, COLUMN_IS_CFA, -16},
-        {"\x15\x03\x7e", 3, COLUMN_IS_CFA, 16},
+        {"\x83\x02", 2, COLUMN_AT_CFA, -16},     {"\x83\x80\x10", 3, COLUMN_AT_CFA, -16384},
+        {"\x05\x03\x02", 3, COLUMN_AT_CFA, -16}, {"\x11\x03\x7f", 3, COLUMN_AT_CFA, 8},
+        {"\x2f\x03\x02", 3, COLUMN_AT_CFA, 16},  {"\x07\x03", 2, COLUMN_UNDEFINED, 0},
+        {"\x83\x02\x08\x03", 4, COLUMN_SAME, 0}, {"\x09\x03\x0c", 3, COLUMN_IN_REGISTER, 12},
+        {"\x14\x03\x02", 3, COLUMN_IS_CFA, -16}, {"\x15\x03\x7e", 3, COLUMN_IS_CFA, 16},
     };
     for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
         struct row row = row_here((const uint8_t *)each[i].program, each[i].bytes);
@@ -157,8 +152,9 @@ static void test_register_expressions(void **state)
 static void test_other_registers(void **state)
 {
     (void)state;
-    struct row row = row_here(PROGRAM("\x91\x02\x05\x30\x02\xd1\x07\x31\x10\x11\x01\x30"
-                                      "\x16\x90\x01\x01\x30\x16\x11\x01\x30\x0a\x0b\x06\x80\x20\xc0"));
+    struct row row =
+        row_here(PROGRAM("\x91\x02\x05\x30\x02\xd1\x07\x31\x10\x11\x01\x30"
+                         "\x16\x90\x01\x01\x30\x16\x11\x01\x30\x0a\x0b\x06\x80\x20\xc0"));
     struct row usual = row_here(PROGRAM(""));
     assert_memory_equal(&row, &usual, sizeof row);
 }
@@ -223,9 +219,9 @@ static void test_no_matter(void **state)
 static void test_unknown_instructions(void **state)
 {
     (void)state;
-    static const uint8_t known[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09,
-                                    0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13,
-                                    0x14, 0x15, 0x16, 0x2e, 0x2f};
+    static const uint8_t known[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
+                                    0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
+                                    0x12, 0x13, 0x14, 0x15, 0x16, 0x2e, 0x2f};
     for (uint8_t op = 0; op < 0x40; op++) {
         uint8_t program[17] = {op};
         struct row row;
@@ -242,13 +238,13 @@ static void test_cut_instructions(void **state)
         const char *program;
         size_t bytes;
     } each[] = {
-        {"\x02\x01", 2},         {"\x03\x01\0", 3},       {"\x04\x01\0\0\0", 5},
-        {"\x01\x01\0\0\0", 5},   {"\x0c\x86\0\x90\0", 5}, {"\x12\x86\0\x90\0", 5},
-        {"\x0d\x86\0", 3},       {"\x0e\x90\0", 3},       {"\x13\x90\0", 3},
-        {"\x0f\x02\x77\x08", 4}, {"\x83\x82\0", 3},       {"\x05\x83\0\x82\0", 5},
-        {"\x11\x83\0\x82\0", 5}, {"\x2f\x83\0\x82\0", 5}, {"\x07\x83\0", 3},
-        {"\x08\x83\0", 3},       {"\x09\x83\0\x82\0", 5}, {"\x14\x83\0\x82\0", 5},
-        {"\x15\x83\0\x82\0", 5}, {"\x06\x83\0", 3},       {"\x10\x03\x02\x77\x08", 5},
+        {"\x02\x01", 2},         {"\x03\x01\0", 3},           {"\x04\x01\0\0\0", 5},
+        {"\x01\x01\0\0\0", 5},   {"\x0c\x86\0\x90\0", 5},     {"\x12\x86\0\x90\0", 5},
+        {"\x0d\x86\0", 3},       {"\x0e\x90\0", 3},           {"\x13\x90\0", 3},
+        {"\x0f\x02\x77\x08", 4}, {"\x83\x82\0", 3},           {"\x05\x83\0\x82\0", 5},
+        {"\x11\x83\0\x82\0", 5}, {"\x2f\x83\0\x82\0", 5},     {"\x07\x83\0", 3},
+        {"\x08\x83\0", 3},       {"\x09\x83\0\x82\0", 5},     {"\x14\x83\0\x82\0", 5},
+        {"\x15\x83\0\x82\0", 5}, {"\x06\x83\0", 3},           {"\x10\x03\x02\x77\x08", 5},
         {"\x2e\x80\0", 3},       {"\x16\x03\x02\x77\x08", 5},
     };
     for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {

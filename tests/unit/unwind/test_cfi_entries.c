@@ -56,9 +56,9 @@ static void test_augmentations(void **state)
     static const struct {
         const char *letters;
         bool good, signal;
-    } each[] = {{"zR", true, false},   {"zPLR", true, false}, {"zRS", true, true},
-                {"", true, false},     {"zRB", true, false},  {"zPLRS", true, true},
-                {"R", false, false},   {"eh", false, false},  {"zRX", true, false}};
+    } each[] = {{"zR", true, false}, {"zPLR", true, false}, {"zRS", true, true},
+                {"", true, false},   {"zRB", true, false},  {"zPLRS", true, true},
+                {"R", false, false}, {"eh", false, false},  {"zRX", true, false}};
     for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
         struct cie_shape cie = CIE_USUAL;
         struct cfi f;
@@ -135,8 +135,10 @@ static void test_near(void **state)
 
 static struct object many_functions(bool table)
 {
+    /* clang-format off */
     const struct cie_shape cie[2] = {CIE_USUAL, {.letters = "zPLR", .version = 1, .encoding = 0x1b,
                                      .code_align = 1, .data_align = -8, .return_register = 16}};
+    /* clang-format on */
     uint32_t at[2];
     frames_begin(&frames);
     for (unsigned i = 0; i < 2; i++)
@@ -202,7 +204,7 @@ static void test_damaged_header(void **state)
     assert_false(found_with(true, 0, 2, 1)); /* version */
     assert_false(found_with(true, 1, 0x2b, 1));
     assert_false(found_with(true, 2, 0x07, 1));
-    assert_true(found_with(true, 3, 0x3c, 1)); /* an unusual table: linear search */
+    assert_true(found_with(true, 3, 0x3c, 1));        /* an unusual table: linear search */
     assert_false(found_with(true, 8, 0xffffffff, 4)); /* number of entries */
     assert_false(found_with(true, 8, 0, 4));
     assert_false(found_with(true, 16, 0x7fffffff, 4)); /* an entry outside of the object */
@@ -236,12 +238,12 @@ static void test_damaged_entries(void **state)
     assert_false(found_with(true, fde + 4, 0, 4)); /* a CIE itself */
     assert_false(found_with(true, fde + 4, 0x7fffffff, 4));
     assert_false(found_with(true, fde + 4, 0xffffffff, 4));
-    assert_false(found_with(true, fde + 4, 4, 4)); /* another FDE */
+    assert_false(found_with(true, fde + 4, 4, 4));    /* another FDE */
     assert_false(found_with(true, fde + 16, 100, 1)); /* length of its augmentation */
     assert_false(found_with(true, cie, 0x7fffffff, 4));
     assert_false(found_with(true, cie, 8, 4));
     assert_false(found_with(true, cie + 4, 1, 4));
-    assert_false(found_with(true, cie + 9, 'q', 1)); /* not "z..." */
+    assert_false(found_with(true, cie + 9, 'q', 1));  /* not "z..." */
     assert_false(found_with(true, cie + 15, 100, 1)); /* length of its augmentation */
     assert_false(found_with(true, cie + 15, 0xffff, 2));
 }

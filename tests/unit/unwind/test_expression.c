@@ -103,10 +103,10 @@ static void test_registers(void **state)
 static void test_stack(void **state)
 {
     (void)state;
-    IS("\x31\x32\x12\x22", 4);              /* dup */
-    IS("\x31\x32\x13", 1);                  /* drop */
+    IS("\x31\x32\x12\x22", 4);               /* dup */
+    IS("\x31\x32\x13", 1);                   /* drop */
     IS("\x35\x33\x14\x1c\x1c", 5 - (3 - 5)); /* over */
-    IS("\x35\x34\x33\x15\x02", 5);          /* pick */
+    IS("\x35\x34\x33\x15\x02", 5);           /* pick */
     IS("\x35\x34\x33\x15\0", 3);
     IS("\x35\x33\x16\x1c", 3 - 5); /* swap */
     IS("\x35\x96", 5);             /* nop */

@@ -118,10 +118,8 @@ static void realigned(void)
         "\x0f\x03\x76\x78\x96\x10\x06\x02\x76\0",     /* not dereferenced */
         "\x0f\x04\x76\xf8\x7e\x06\x10\x06\x02\x76\0", /* offset exceeds a byte */
         "\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x08",   /* rbp is saved elsewhere */
-        "\x0f\x03\x76\x78\x06\x10\x06\x02\x77\0",
-        "\x0f\x03\x76\x78\x06\x16\x06\x02\x76\0",
-        "\x0f\x03\x76\x78\x06\x86\x02\0\0\0",
-        "\x0f\x03\x76\x78\x06\0\0\0\0\0",
+        "\x0f\x03\x76\x78\x06\x10\x06\x02\x77\0",     "\x0f\x03\x76\x78\x06\x16\x06\x02\x76\0",
+        "\x0f\x03\x76\x78\x06\x86\x02\0\0\0",         "\x0f\x03\x76\x78\x06\0\0\0\0\0",
     };
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)
         MUST(rule_here((const uint8_t *)others[i], i == 3 ? 11 : 10).kind == RULE_COMPLEX);
@@ -134,6 +132,7 @@ static void complex_kinds(void)
         const char *program;
         size_t bytes;
     } each[] = {
+        /* clang-format off */
         {"\x0d\x03", 2},                                   /* the CFA is relative to rbx */
         {"\x0d\x10", 2}, {"\x0d\x87\x02", 3},              /* to an unknown register */
         {"\x0e\x0c", 2},                                   /* not a multiple of 8 */
@@ -142,6 +141,7 @@ static void complex_kinds(void)
         {"\x09\x06\x03", 3}, {"\x07\x06", 2}, {"\x10\x06\x01\x30", 4}, /* rbp is elsewhere */
         {"\x2f\x06\x02", 3}, {"\x14\x06\x02", 3}, {"\x86\x80\x40", 3},
         {"\x3f", 1}, {"\x0b", 1}, {"\x0e", 1}, /* not understood */
+        /* clang-format on */
     };
     for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++)
         MUST(rule_here((const uint8_t *)each[i].program, each[i].bytes).kind == RULE_COMPLEX);
@@ -171,7 +171,8 @@ static void signal_kind(void)
                 PROGRAM(""));
         object = frames_end(&frames, true);
         unwind_forget(number);
-        MUST(rule_of((uintptr_t)restorer + 1, &spare, true)->kind == (marked ? RULE_SIGNAL : RULE_SP));
+        MUST(rule_of((uintptr_t)restorer + 1, &spare, true)->kind ==
+             (marked ? RULE_SIGNAL : RULE_SP));
         MUST(rule_row((uintptr_t)restorer + 1, &row, &is) && is == marked);
         /* Another signal frame, or code that resembles one. */
         MUST(rule_of((uintptr_t)restorer + 2, &spare, true)->kind ==
@@ -255,7 +256,9 @@ static void dropped(void)
     struct cie_shape cie = CIE_USUAL;
     one_function(&cie, PROGRAM("\x0e\x28")); /* another object at that address */
     const struct rule *new = rule_of(code + 6, &spare, true);
+    /* clang-format off */
     MUST(new != other && new != &spare && new->offset == 40 && !rule_is(other, code + 6));
+    /* clang-format on */
 }
 
 static void outside(void)

@@ -150,12 +150,24 @@ static void smash(void)
     struct walk w;
     was = *at;
     switch (chance(6)) {
-    case 0: *at = 0; break;
-    case 1: *at += 8 * chance(5); break;
-    case 2: *at = (uintptr_t)(model.memory + chance(MEMORY_WORDS)); break;
-    case 3: *at = 0xdeadbeefdeadbeef; break;
-    case 4: *at = function_at(chance(FUNCTIONS)) + 16; break;
-    default: *at = (uintptr_t)0 - 8 * chance(4); break;
+    case 0:
+        *at = 0;
+        break;
+    case 1:
+        *at += 8 * chance(5);
+        break;
+    case 2:
+        *at = (uintptr_t)(model.memory + chance(MEMORY_WORDS));
+        break;
+    case 3:
+        *at = 0xdeadbeefdeadbeef;
+        break;
+    case 4:
+        *at = function_at(chance(FUNCTIONS)) + 16;
+        break;
+    default:
+        *at = (uintptr_t)0 - 8 * chance(4);
+        break;
     }
     update((const struct entry *)low - 1, &w);
     *at = was;

@@ -98,15 +98,15 @@ enum operand_access { OPERAND_UNKNOWN, OPERAND_READ, OPERAND_WRITE };
 
 struct operand {
     uint32_t displacement;
-    uint32_t implied;    /* mask of implicit address registers (string instructions) */
-    uint8_t base, index; /* NO_REGISTER: none */
-    uint8_t scale;       /* left shift of the index */
+    uint32_t implied;     /* mask of implicit address registers (string instructions) */
+    uint8_t base, index;  /* NO_REGISTER: none */
+    uint8_t scale;        /* left shift of the index */
     uint8_t bytes;        /* length of the instruction up to the end of the operand */
     uint8_t access_bytes; /* size of the operand; 0: unknown */
     uint8_t access;
-    bool memory;         /* it is in memory; else a branch jumps to the value of `base` */
-    bool by_pc;          /* relative to the end of the instruction */
-    bool branch;         /* it is the target of a call or jump */
+    bool memory; /* it is in memory; else a branch jumps to the value of `base` */
+    bool by_pc;  /* relative to the end of the instruction */
+    bool branch; /* it is the target of a call or jump */
 };
 
 /* Decode the instruction at `code`, of which `room` bytes can be read. */

@@ -31,14 +31,17 @@
 typedef uint64_t register_mask;
 #define REGISTER(n) ((register_mask)1 << (n))
 
-#define DWARF_NAMES                                                                                    \
-    "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", \
-        "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", \
-        "x30", "sp"
+#define DWARF_NAMES                                                                                \
+    "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", \
+        "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", \
+        "x28", "x29", "x30", "sp"
 #define PC_NAME "pc"
 #define FLAGS_NAME "pstate"
 
 #define PRESERVED_REGISTERS (REGISTER(30) - REGISTER(19))
-#define CALL_ARGUMENT_REGISTERS {0, 1, 2, 3, 4, 5}
+#define CALL_ARGUMENT_REGISTERS \
+    {                           \
+        0, 1, 2, 3, 4, 5        \
+    }
 
 #endif

@@ -76,7 +76,7 @@ static inline void context_set_argument(void *context, unsigned argument, long v
 static inline uint64_t context_general(const void *context, unsigned number)
 {
     const mcontext_t *saved = context_saved(context);
-    return number < DWARF_SP   ? saved->regs[number]
+    return number < DWARF_SP    ? saved->regs[number]
            : number == DWARF_SP ? saved->sp
            : number == DWARF_PC ? saved->pc
                                 : saved->pstate;

@@ -8,7 +8,8 @@
 
 #include "processor.h"
 
-#define GLIBC_BEFORE_BYTES 2048u /* struct pthread ends at the thread pointer; its size is no part of the ABI */
+#define GLIBC_BEFORE_BYTES \
+    2048u /* struct pthread ends at the thread pointer; its size is no part of the ABI */
 
 ARCH_INLINE uintptr_t glibc_control_block(void)
 {
