@@ -1,0 +1,88 @@
+"""The table of the panel, docs/panel.md."""
+import re
+from collections import namedtuple
+
+from facts import COLUMNS, LINES, TOOLS
+
+Bug = namedtuple("Bug", "name package program kind file function fix")
+
+HEAD = f"""# The panel: twelve bugs of public projects
+
+Does the first screen of a report name the line that must change? Each of these bugs was fixed in the project, and the
+fix is in Debian's source package, as a patch of Debian's or as an entry in the project's list of changes. It is taken
+out again (`tests/panel/patches`), and a program, the project's own or a small one that makes the call
+(`tests/panel/programs`), runs into the bug on a terminal of {COLUMNS} columns and {LINES} lines:
+
+- by `rtcheck PROGRAM`, built with `-g -O2`
+- by `valgrind --leak-check=full PROGRAM`, the same file
+- built with `-g -O2 -fsanitize=address`, by gcc
+
+A cell has what the tool reported of the bug. *named at 6 of 21*: found; line 6 of the 21 that were printed is the
+frame of the function that must change, at the source line that is given (in brackets: how far from the place of
+the fix). *found; 21*: the report is there, but nothing on its first screen names that function. Lines that are wider
+than the terminal count as several.
+
+| bug | kind | must change | rtcheck | memcheck | ASan |
+|---|---|---|---|---|---|
+"""
+
+TAIL = """
+The fixes that are taken out:
+
+| bug | fix |
+|---|---|
+{fixes}
+To repeat it, with the Debian packages that `tools/packages --list run test real more` lists and a network that has
+Debian's source packages:
+
+```
+cmake -B build && cmake --build build --target rtcheck librtcheck
+tests/panel/run --sources /tmp/panel --keep /tmp/screens           # all; or names of bugs
+tests/panel/run --sources /tmp/panel --bless                       # writes this table anew
+```
+
+`tools/test --full -R panel/run` compares rtcheck's column with what it sees; with the fix in place, rtcheck must
+find nothing.
+"""
+
+
+def read_bugs(path):
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return [Bug(*line.split("\t")) for line in lines]
+
+
+def cell(fact):
+    if not fact.found:
+        return "not found"
+    if not fact.row:
+        return f"found; {fact.total}"
+    return f"named at {fact.row} of {fact.total}: {fact.place}"
+
+
+def document(bugs, seen):
+    text = HEAD
+    for bug in bugs:
+        cells = [cell(seen[bug.name][tool]) for tool in TOOLS]
+        text += f"| {bug.name} | {bug.kind} | {bug.file} `{bug.function}` | " + " | ".join(cells) + " |\n"
+    found, named = ([sum(bool(getattr(seen[bug.name][tool], part)) for bug in bugs) for tool in TOOLS]
+                    for part in ("found", "row"))
+    text += "| **sum** | | | " + " | ".join(f"{f} found, {n} named" for f, n in zip(found, named)) + " |\n"
+    return text + TAIL.format(fixes="".join(f"| {bug.name} | {bug.package}, {bug.fix} |\n" for bug in bugs))
+
+
+def verdict(text):
+    return re.match(r"not found|found|named", text)[0]
+
+
+def compare(document_text, bugs, seen):
+    """Print each difference from the table, and return 1 if one is rtcheck's."""
+    rows = {cells[0]: cells[3:] for cells in ([x.strip() for x in line.strip("|\n").split("|")]
+                                              for line in document_text.splitlines() if line.startswith("| "))}
+    wrong = 0
+    for bug in bugs:
+        for tool, written in zip(TOOLS, rows[bug.name]):
+            now = cell(seen[bug.name][tool])
+            if verdict(now) != verdict(written):
+                print(f"{bug.name}: {tool}: {now}; docs/panel.md has: {written}")
+                wrong |= tool == "rtcheck"
+    return int(wrong)
