@@ -13,6 +13,7 @@
  *   options/         the options in effect, and what they select
  *   perfstat/        --counters and --interval
  *   launcher/        run a program under the runtime
+ *   selftest/        what works on this machine
  *
  * Functions return and report errors as messages.h defines.  Only the verbs print.  Functions are
  * not thread-safe unless their comment states it.
@@ -43,8 +44,6 @@ int print_version(void);
 /* Is it `report --end FILE` or `report --check IMAGE FILE`, as the runtime starts them? */
 bool is_reporter(int argc, char **argv);
 int report_for_process(int argc, char **argv);
-/* Discard a page through io_uring; *seen is 0 just before.  false: io_uring is not available. */
-bool selftest_ring(unsigned *seen);
 
 /* ---- pager.c --------------------------------------------------------------------------------- */
 

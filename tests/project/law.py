@@ -70,7 +70,8 @@ SEES = {
     "tools/options": ["shadow", "report", "tools/messages"],
     "tools/perfstat": ["shadow", "report", "tools/messages"],
     "tools/launcher": ["shadow", "report", "tools/messages", "tools/options"],
-    "tools": ["shadow", "report", "tools/messages", "tools/options", "tools/perfstat", "tools/launcher"],
+    "tools/selftest": ["shadow", "report", "tools/messages", "tools/options", "tools/launcher"],
+    "tools": ["shadow", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest".split()],
 }
 SEES = {MACHINE: [], **{room: [MACHINE] + sees for room, sees in SEES.items()}}  # as the headers of include
 TOP = set("src include shadow report tests tools docs man examples CMakeLists.txt LICENSE README.md ARCHITECTURE.md "

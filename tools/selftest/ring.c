@@ -1,5 +1,5 @@
 /*
- * selftest_ring.c - madvise through io_uring: the kernel may execute it in a thread of its own, and
+ * ring.c - madvise through io_uring: the kernel may execute it in a thread of its own, and
  * no argument of the program's system calls identifies it.
  */
 #include <linux/io_uring.h>
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools.h"
+#include "selftest.h"
 
 /* Mappings of the ring, kept until the process ends; MAP_FAILED: mmap failed. */
 struct ring {
