@@ -1,9 +1,9 @@
 /*
- * cmd_selftest.c - `rtcheck selftest --events[=all] [-v]`: are memory events complete on this
- * machine?
+ * cmd_selftest.c - `rtcheck selftest`: is each class of finding found on this machine?  With
+ * --events: are memory events complete?
  *
- * The work is in selftest/.  The command starts itself under the runtime, with the option --here,
- * which --help does not list.
+ * The work is in selftest/.  The command starts itself again as the program that is checked; the
+ * options --here and --plant, which --help does not list, select what that program does.
  */
 #include <string.h>
 #include <unistd.h>
@@ -23,10 +23,12 @@ static int selftest(struct options *o, int count, char **operands)
     ssize_t n;
 
     (void)count, (void)operands;
-    if (!option_is_given(o, "events"))
-        return print_usage(&verb_selftest);
+    if (*option_text(o, "plant"))
+        return selftest_plant(option_text(o, "plant"));
     if (option_flag(o, "here"))
         return selftest_calls(verbose);
+    if (!option_is_given(o, "events"))
+        return selftest_findings(verbose);
     n = readlink(self, path, sizeof path - 1);
     if (n <= 0)
         return print_failure("/proc/self/exe cannot be read");
@@ -38,16 +40,22 @@ static int selftest(struct options *o, int count, char **operands)
 
 static const struct option_info options[] = {
     OPTION_ROW("events", EVENTS, "calls", "test memory events; all: set events=all", "calls"),
-    OPTION_ROW("verbose", FLAG, "no", "also calls that no interposer of libc sees (-v)", NULL),
+    OPTION_ROW(
+        "verbose", FLAG, "no",
+        "print each run's log; with --events: also calls that no interposer of libc sees (-v)",
+        NULL),
     OPTION_ROW("here", FLAG, "no", NULL, NULL), /* in this process, which has the runtime */
+    OPTION_ROW("plant", PATH, "", NULL, NULL),  /* be the program with these errors */
     OPTION_HELP,
 };
 
 const struct verb verb_selftest = {
     .name = "selftest",
-    .usage = "selftest --events[=all] [-v]",
-    .about = "Tests which calls that change the address space are reported as memory events on\n"
-             "this machine (status 1: some are not).",
+    .usage = "selftest [-v] [--events[=all]]",
+    .about = "Plants an error of each class in a program of its own, and tests which are\n"
+             "found on this machine (status 120: some are not).  --events: tests which calls\n"
+             "that change the address space are reported as memory events (status 1: some are\n"
+             "not).",
     .options = options,
     .option_count = countof(options),
     .act = selftest,

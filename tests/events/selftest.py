@@ -116,7 +116,7 @@ def not_there(stage):
 
 
 def misused(stage):
-    for words, why in (([], 'usage: '), (['--what'], "unknown option '--what'"), (['--events', '-x'], "unknown option '-x'")):
+    for words, why in ((['more'], 'usage: '), (['--what'], "unknown option '--what'"), (['--events', '-x'], "unknown option '-x'")):
         done, rows = selftest(stage, *words)
         must(done.returncode == 125 and done.stderr.startswith('rtcheck: ' + why) and not rows, done)
 

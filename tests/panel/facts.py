@@ -90,9 +90,9 @@ def judge(tool, bug, must, lines):
     kind = KINDS[bug.kind][TOOLS.index(tool)]
     found = any(re.search(kind, line) for _, line in rows)
     frame = re.compile(r"\b" + re.escape(bug.function) + r"\b[^<]*?\b" + re.escape(bug.file) + r":(\d+)")
-    # rtcheck breaks a frame whose function is long behind its name.
-    behind = [line.strip() if re.match(r"\s+\S+:\d+$", line) else "" for _, line in rows[1:]] + [""]
-    named = [(row, int(at)) for (row, line), more in zip(rows, behind) if row <= LINES
+    # rtcheck breaks a frame whose function is long below its name.
+    following = [line.strip() if re.match(r"\s+\S+:\d+$", line) else "" for _, line in rows[1:]] + [""]
+    named = [(row, int(at)) for (row, line), more in zip(rows, following) if row <= LINES
              for at in frame.findall(line + " " + more)]
     total = rows[-1][0] + max(1, -(-len(rows[-1][1]) // COLUMNS)) - 1
     if not found or not named:

@@ -4,5 +4,6 @@
 int main(void)
 {
     char error[1024];
-    return yajl_tree_parse("{\"sizes\": [1, {\"name\": \"large\", \"values\": [2, 3", error, sizeof error) != NULL;
+    return yajl_tree_parse("{\"sizes\": [1, {\"name\": \"large\", \"values\": [2, 3", error,
+                           sizeof error) != NULL;
 }
