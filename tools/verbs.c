@@ -24,14 +24,15 @@ int print_usage(const struct verb *verb)
 }
 
 /* The help of `run` is that of the command: it has the usage of all verbs. */
-static int print_help(const struct verb *verb)
+static int print_help(const struct verb *verb, bool all)
 {
     printf("usage: rtcheck %s\n", verb->usage);
     for (unsigned i = 0; verb == &verb_run && i < countof(verbs); i++)
         if (verbs[i] != verb)
             printf("       rtcheck %s\n", verbs[i]->usage);
     printf("\n%s\n\n", verb->about);
-    options_print(verb, stdout);
+    if (options_print(verb, all, stdout))
+        printf("  %-25sall other options\n", "--help=all");
     if (verb->notes)
         printf("\n%s\n", verb->notes);
     return fflush(stdout) != 0 || ferror(stdout) ? STATUS_SETUP : 0;
@@ -51,8 +52,8 @@ int verb_do(const struct verb *verb, int argc, char **argv)
     options_init(&o);
     if (options_gather(&o, verb, argc, argv, &rest, err))
         status = print_failure(err);
-    else if (option_flag(&o, "help"))
-        status = print_help(verb);
+    else if (strcmp(option_text(&o, "help"), "no") != 0)
+        status = print_help(verb, strcmp(option_text(&o, "help"), "all") == 0);
     else if (option_is_given(&o, "version") && option_flag(&o, "version"))
         status = print_version();
     else if (!takes(verb, argc - rest))

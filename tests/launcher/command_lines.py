@@ -46,12 +46,23 @@ def refused(why, *words):
 
 def helped(verb):
     """The options in --help: their names, and the shapes of their values; "": a flag."""
-    done = rtcheck(verb, "--help")
+    done = rtcheck(verb, "--help=all")
     must(done.returncode == 0 and done.stderr == "" and done.stdout.startswith("usage: rtcheck "), verb, done)
     must(re.match(r"usage: rtcheck \[?%s\b" % verb, done.stdout), verb, done.stdout)
     must(max(len(line) for line in done.stdout.splitlines()) <= 80, verb, "too wide", done.stdout)
-    must(rtcheck(verb, "-h").stdout == done.stdout and rtcheck(verb, "-help").stdout == done.stdout, verb, "-h")
-    return dict(re.findall(r"^  --([a-z-]+)(?:\[?=([^\s\]]+)\]?)?", done.stdout, re.M))
+    options = options_in(done.stdout)
+    short = rtcheck(verb, "--help")
+    must(rtcheck(verb, "-h").stdout == short.stdout and rtcheck(verb, "-help").stdout == short.stdout, verb, "-h")
+    if len(options) > 16:
+        must(8 <= len(options_in(short.stdout)) - 1 <= 10 and "  --help=all " in short.stdout, verb, "--help", short.stdout)
+        must(set(options_in(short.stdout)) <= set(options), verb, short.stdout)
+    else:
+        must(short.stdout == done.stdout, verb, "--help of few options is complete")
+    return options
+
+
+def options_in(text):
+    return dict(re.findall(r"^  --([a-z-]+)(?:\[?=([^\s\]]+)\]?)?", text, re.M))
 
 
 def value_of(name, shape):
@@ -83,7 +94,7 @@ def each_mistake(verb, options):
         refused("unknown option '-~' (rtcheck %s --help lists them)" % verb, *words, *operands, "-~")
     for name, shape in options.items():
         if not shape:
-            refused("option %s: 'perhaps' is not yes or no" % name, *words, "--%s=perhaps" % name, *operands)
+            refused("option %s: 'perhaps' is not %s" % (name, "no, yes or all" if name == "help" else "yes or no"), *words, "--%s=perhaps" % name, *operands)
         elif verb != "selftest":
             done = rtcheck(*words, "--" + name)
             must(done.returncode == 125 and done.stderr.startswith("rtcheck: option %s needs a value: " % name), verb, name, done)

@@ -49,8 +49,7 @@ static void make_long_options(const struct verb *verb, struct option longs[OPTIO
     for (; (info = option_at(verb, i)); i++)
         longs[i] = (struct option){
             .name = info->name,
-            .has_arg =
-                info->kind == KIND_FLAG || info->bare ? optional_argument : required_argument,
+            .has_arg = value_if_bare(info) ? optional_argument : required_argument,
             .val = LONG_OPTION_BASE + (int)i,
         };
     longs[i] = (struct option){0};
@@ -72,7 +71,7 @@ static void make_letters(const struct verb *verb, char out[2 * countof(letters) 
         const struct option_info *info = option_at(verb, index_of(verb, letters[i].letter));
         char *end = out + strlen(out);
         if (info)
-            sprintf(end, "%c%s", letters[i].letter, info->kind == KIND_FLAG ? "" : ":");
+            sprintf(end, "%c%s", letters[i].letter, value_if_bare(info) ? "" : ":");
     }
 }
 
@@ -200,6 +199,7 @@ static void print_option(FILE *out, const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",
+        [KIND_HELP] = "",
         [KIND_SIZE] = "=SIZE",
         [KIND_PATH] = "=PATH",
         [KIND_PATHS] = "=FILE",
@@ -229,7 +229,7 @@ static void print_option(FILE *out, const struct option_info *info)
     };
     char name[64], text[256];
     bool shows_default =
-        *info->initial && (info->kind != KIND_FLAG || strcmp(info->initial, "no") != 0);
+        *info->initial && (!value_if_bare(info) || info->bare || strcmp(info->initial, "no") != 0);
     snprintf(name, sizeof name, info->bare ? "--%s[%s]" : "--%s%s", info->name, shape[info->kind]);
     snprintf(text, sizeof text, "%s%s%s%s", info->help, shows_default ? " [" : "",
              shows_default ? info->initial : "", shows_default ? "]" : "");
@@ -239,10 +239,27 @@ static void print_option(FILE *out, const struct option_info *info)
     print_wrapped(out, text);
 }
 
-void options_print(const struct verb *verb, FILE *out)
+/* The options that are used most. */
+static bool is_common(const char *name)
+{
+    static const char *const common[] = {
+        "quiet",        "verbose",    "log-file", "format",         "num-callers",
+        "suppressions", "leak-check", "baseline", "error-exitcode", "show-leak-kinds",
+    };
+    return option_is_among(name, common, countof(common));
+}
+
+#define OPTIONS_FEW 16u /* a list of so many is not shortened */
+
+bool options_print(const struct verb *verb, bool all, FILE *out)
 {
     const struct option_info *info;
+    unsigned count = 0;
     for (unsigned i = 0; (info = option_at(verb, i)); i++)
-        if (info->help && has_effect(verb, info))
+        count += info->help && has_effect(verb, info);
+    all = all || count <= OPTIONS_FEW;
+    for (unsigned i = 0; (info = option_at(verb, i)); i++)
+        if (info->help && has_effect(verb, info) && (all || is_common(info->name)))
             print_option(out, info);
+    return !all;
 }

@@ -81,7 +81,8 @@ static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_TOOL] = "rtcheck|memcheck",
                                           [KIND_ANNOTATE] = "no|yes|auto",
                                           [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
-                                          [KIND_RESOLUTION] = "low|med|high"};
+                                          [KIND_RESOLUTION] = "low|med|high",
+                                          [KIND_HELP] = "no|yes|all"};
 
 static bool is_word_of(int kind, const char *text)
 {
@@ -180,8 +181,14 @@ static const char *const value_syntaxes[] = {
     [KIND_LEAK_KINDS] = "all, none, or some of definite,indirect,possible,reachable,mapped",
     [KIND_PAIRS] = "a number from 0 to 255",
     [KIND_REDZONE] = "a number of bytes from 16 to 4096, or auto",
+    [KIND_HELP] = "no, yes or all",
 };
-static_assert(countof(value_syntaxes) == KIND_REDZONE + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_HELP + 1, "one for each kind");
+
+const char *value_if_bare(const struct option_info *info)
+{
+    return info->kind == KIND_FLAG || info->kind == KIND_HELP ? "yes" : info->bare;
+}
 
 const char *value_syntax(int kind)
 {

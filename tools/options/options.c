@@ -47,7 +47,7 @@ void options_free(struct options *o)
 int option_set(struct options *o, unsigned index, const char *given, char err[TOOLS_ERROR_BYTES])
 {
     const struct option_info *info = option_at(o->verb, index);
-    given = given ? given : info->kind == KIND_FLAG ? "yes" : info->bare;
+    given = given ? given : value_if_bare(info);
     if (!given)
         return fail(err, -EINVAL, "option %s needs a value: %s", info->name,
                     value_syntax(info->kind));

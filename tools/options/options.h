@@ -58,6 +58,7 @@ enum option_kind {
     KIND_LEAK_KINDS,
     KIND_PAIRS,
     KIND_REDZONE,
+    KIND_HELP,
 };
 
 /* One option of a verb. */
@@ -75,7 +76,7 @@ struct option_info {
     {                                                 \
         name, initial, help, KIND_##kind, false, bare \
     }
-#define OPTION_HELP OPTION_ROW("help", FLAG, "no", "print this and end", NULL)
+#define OPTION_HELP OPTION_ROW("help", HELP, "no", "print this and end", NULL)
 #define OPERANDS_ANY (-1) /* those of another program: options end at the first */
 
 struct options;
@@ -157,8 +158,11 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
 int option_give(struct options *o, const char *name, const char *value,
                 char err[TOOLS_ERROR_BYTES]);
 
-/* Print the options that have an effect on the verb. */
-void options_print(const struct verb *verb, FILE *out);
+/*
+ * Print the options that have an effect on the verb: if they are many and `all` is false, only
+ * those that are used most.  Return whether some were left out.
+ */
+bool options_print(const struct verb *verb, bool all, FILE *out);
 
 /* ---- suppressions.c -------------------------------------------------------------------------- */
 

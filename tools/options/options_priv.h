@@ -20,6 +20,8 @@ bool parse_leak_kinds(const char *text, unsigned *out);
 
 /* The canonical text of `given`; false: `given` is not of the kind, or `out` is too small. */
 bool value_canonical(int kind, const char *given, char *out, size_t room);
+/* The value of an option that is given without one; NULL: it needs one. */
+const char *value_if_bare(const struct option_info *info);
 /* The syntax of the kind's values, as text for error messages. */
 const char *value_syntax(int kind);
 

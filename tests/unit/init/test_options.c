@@ -87,6 +87,7 @@ enum where { L, R };
 #define OTHER_LEAK_CHECK(initial) "no"
 #define OTHER_RESOLUTION(initial) "low"
 #define OTHER_LEAK_KINDS(initial) "none"
+#define OTHER_HELP(initial) "yes"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
