@@ -77,6 +77,18 @@ static void read_byte(int *out, struct value v)
         *out = (int)n;
 }
 
+/* In hexadecimal, with and without 0x. */
+static void read_fill(int *out, struct value v)
+{
+    const char *s = v.at;
+    uint64_t n;
+    s += text_starts(s, "0x") || text_starts(s, "0X") ? 2 : 0;
+    if (value_is(v, "no"))
+        *out = -1;
+    else if (text_parse_hex(&s, &n) && (size_t)(s - v.at) == v.length && n <= 255)
+        *out = (int)n;
+}
+
 static void read_number(uint32_t *out, struct value v, uint32_t least, uint32_t most)
 {
     const char *s = v.at;
@@ -167,9 +179,9 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
     else if (key_is(key, n, "error-exitcode"))
         read_byte(&o->error_exitcode, v);
     else if (key_is(key, n, "malloc-fill"))
-        read_byte(&pool_knobs.malloc_fill, v);
+        read_fill(&pool_knobs.malloc_fill, v);
     else if (key_is(key, n, "free-fill"))
-        read_byte(&pool_knobs.free_fill, v);
+        read_fill(&pool_knobs.free_fill, v);
 }
 
 /*

@@ -22,7 +22,7 @@ static char err[TOOLS_ERROR_BYTES];
 static int fill_of(const struct options *o, const char *name)
 {
     const char *text = option_text(o, name);
-    return strcmp(text, "no") == 0 ? -1 : (int)strtol(text, NULL, 0);
+    return strcmp(text, "no") == 0 ? -1 : (int)strtol(text, NULL, 16);
 }
 
 static void check_runtime(const struct options *o, const char *text)

@@ -208,6 +208,7 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_NUMBER] = "=N",
         [KIND_COUNT] = "=N",
         [KIND_BYTE] = "=BYTE",
+        [KIND_FILL] = "=HEX",
         [KIND_HEAP] = "=private|file",
         [KIND_EVENTS] = "=calls|all",
         [KIND_FRAMES] = "=N",

@@ -54,6 +54,13 @@ static bool parse_byte(const char *text, uint64_t *out)
     return parse_number(text, is_hex ? 16 : 10, out, &end) && *end == '\0' && *out <= UINT8_MAX;
 }
 
+/* valgrind's fill bytes are hexadecimal, with and without 0x. */
+static bool parse_fill(const char *text, uint64_t *out)
+{
+    char *end;
+    return parse_number(text, 16, out, &end) && *end == '\0' && *out <= UINT8_MAX;
+}
+
 /* Minimum and maximum of a number, by kind. */
 static const struct {
     uint64_t least, most;
@@ -182,8 +189,9 @@ static const char *const value_syntaxes[] = {
     [KIND_PAIRS] = "a number from 0 to 255",
     [KIND_REDZONE] = "a number of bytes from 16 to 4096, or auto",
     [KIND_HELP] = "no, yes or all",
+    [KIND_FILL] = "a byte in hexadecimal (00..ff, or no)",
 };
-static_assert(countof(value_syntaxes) == KIND_HELP + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_FILL + 1, "one for each kind");
 
 const char *value_if_bare(const struct option_info *info)
 {
@@ -212,7 +220,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     uint64_t number = 0;
     unsigned kinds = 0;
     if ((kind == KIND_MATCH && strcmp(given, "all") == 0) ||
-        (kind == KIND_BYTE && strcmp(given, "no") == 0) ||
+        ((kind == KIND_BYTE || kind == KIND_FILL) && strcmp(given, "no") == 0) ||
         (kind == KIND_REDZONE && strcmp(given, "auto") == 0))
         return give_text(given, out, room);
     switch (kind) {
@@ -231,6 +239,9 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
         return parse_ranged(kind, given, &number) && give_number(number, out, room);
     case KIND_BYTE:
         return parse_byte(given, &number) && give_number(number, out, room);
+    case KIND_FILL:
+        return parse_fill(given, &number) &&
+               snprintf(out, room, "0x%02x", (unsigned)number) < (int)room;
     case KIND_LEAK_KINDS:
         if (!parse_leak_kinds(given, &kinds))
             return false;

@@ -59,6 +59,7 @@ enum option_kind {
     KIND_PAIRS,
     KIND_REDZONE,
     KIND_HELP,
+    KIND_FILL,
 };
 
 /* One option of a verb. */

@@ -88,6 +88,7 @@ enum where { L, R };
 #define OTHER_RESOLUTION(initial) "low"
 #define OTHER_LEAK_KINDS(initial) "none"
 #define OTHER_HELP(initial) "yes"
+#define OTHER_FILL(initial) "17"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -194,7 +195,7 @@ static void bytes(void **state)
     (void)state;
     for (int i = 0; i <= 255; i++) {
         char text[64];
-        snprintf(text, sizeof text, "malloc_fill=%d:free_fill=0x%x", i, i);
+        snprintf(text, sizeof text, "malloc_fill=%x:free_fill=0x%x", i, i);
         struct everything e = after_reading(text);
         assert_int_equal(e.knobs.malloc_fill, i);
         assert_int_equal(e.knobs.free_fill, i);
@@ -278,7 +279,7 @@ static void bad_values(void **state)
         "", ":", "=", "=4096", "heap_size", "heap_size=", "heap_size=x", "heap_size=-1", "heap_size=+1",
         "heap_size=1kk", "heap_size=1t", "heap_size=0x10",
         "heap_size=18446744073709551616", "heap_size=17179869184g", "heap_siz=5", "heap_sizes=5",
-        "Heap_size=5", "xheap_size=5", "heap_size:5", "free_fill=256", "free_fill=0x100",
+        "Heap_size=5", "xheap_size=5", "heap_size:5", "free_fill=100", "free_fill=0x100",
         "free_fill=-1", "free_fill=0x", "free_fill=", "free_fill=none", "free_fill=no1",
         "free_fill=99999999999999999999", "trace_children=maybe", "trace_children=noo",
         "trace_children=n", "trace_children=", "malloc_fill=yes", "freelist_vol=256q", "heap=files",
