@@ -212,6 +212,8 @@ void rules_free(struct rules *rules); /* NULL is allowed */
  * symbols. Add them first, so that rules from files override them.
  */
 void rules_add_default(struct rules *rules);
+/* Add a rule that hides mismatched frees, before rules from files. */
+void rules_add_mismatched_frees(struct rules *rules);
 
 /*
  * Add the rules of a file. On failure returns -EINVAL or -errno, and err holds the position and the

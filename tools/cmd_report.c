@@ -260,8 +260,11 @@ static int take_lsan(struct options *o, struct report *r, bool prints, char err[
     struct warnings warnings = {0};
     int bad = lsan_options_take(o, text, main.exe ? main.exe : "", &warnings, err);
 
+    sanitizer_options_take(o, text, "LSAN_OPTIONS");
     for (unsigned i = 0; !bad && i < warnings.count && prints; i++)
         fprintf(stderr, "rtcheck: note: %s\n", warnings.line[i]);
+    if (!bad && prints)
+        print_without_effect(o);
     free(text);
     return bad;
 }

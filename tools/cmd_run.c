@@ -108,15 +108,34 @@ static void run_unchecked(struct run *r, const char *why)
         warnings_add(&r->unwritten, "not measured: the program is not checked");
 }
 
+/* Settings in variables of other tools, for options that were not given. */
+static int take_environment(struct run *r)
+{
+    const char *lsan = getenv("LSAN_OPTIONS"), *asan = getenv("ASAN_OPTIONS");
+    int bad = lsan_options_take(&r->options, lsan, r->program.path, &r->warnings, r->err);
+    if (!bad)
+        bad = lsan_log_take(&r->options, lsan, r->err);
+    if (!bad)
+        bad = lsan_log_take(&r->options, asan, r->err);
+    sanitizer_options_take(&r->options, lsan, "LSAN_OPTIONS");
+    sanitizer_options_take(&r->options, asan, "ASAN_OPTIONS");
+    glibc_environment_take(&r->options);
+    return bad;
+}
+
+void print_without_effect(const struct options *o)
+{
+    if (*o->without_effect && !option_flag(o, "quiet"))
+        fprintf(stderr, "rtcheck: note: accepted without effect: %s\n", o->without_effect);
+}
+
 /* 0: continue; else the exit status, and the message has been printed. */
 static int prepare(struct run *r)
 {
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    const char *lsan = getenv("LSAN_OPTIONS");
-    if (lsan_options_take(&r->options, lsan, r->program.path, &r->warnings, r->err) ||
-        lsan_log_take(&r->options, lsan, r->err) || check_log_name(r) || make_counters(r) ||
+    if (take_environment(r) || check_log_name(r) || make_counters(r) ||
         finding_rules_read(&r->options, &r->finding_rules, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return report_failure(r, STATUS_SETUP);
@@ -463,6 +482,8 @@ static int run(struct options *o, int count, char **operands)
     if (*r.options.note)
         warnings_add(&r.warnings, "%s", r.options.note);
     int status = prepare(&r);
+    if (!status) /* before the program starts: the run is not quite what the caller requested */
+        print_without_effect(&r.options);
     return status ? status : run_and_report(&r);
 }
 
@@ -478,4 +499,26 @@ const struct verb verb_run = {
              "the report is incomplete; else PROGRAM's own status.",
     .most = OPERANDS_ANY,
     .act = run,
+};
+
+/* As valgrind: only --leak-check=full prints leaks one by one, and only then they are errors. */
+static int run_as_valgrind(struct options *o, int count, char **operands)
+{
+    char err[TOOLS_ERROR_BYTES];
+    if (strcmp(option_text(o, "leak-check"), "summary") == 0 &&
+        option_give(o, "errors-for-leak-kinds", "none", err))
+        return print_failure(err);
+    return run(o, count, operands);
+}
+
+const struct verb verb_valgrind = {
+    .name = "valgrind",
+    .usage = "[OPTION]... PROGRAM [ARGUMENT]...",
+    .about = "Runs PROGRAM under rtcheck with the options, defaults and output of valgrind's\n"
+             "memcheck.  All options of valgrind: --help=valgrind.",
+    .initial = "tool=memcheck:leak_check=summary:trace_children=no:num_callers=12",
+    .is_valgrind = true,
+    .least = 1,
+    .most = OPERANDS_ANY,
+    .act = run_as_valgrind,
 };

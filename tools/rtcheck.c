@@ -3,10 +3,19 @@
 
 #include "tools.h"
 
+/* Called by the link that replaces the word `valgrind` in command lines. */
+static bool is_named_valgrind(const char *command)
+{
+    const char *slash = strrchr(command, '/');
+    return strcmp(slash ? slash + 1 : command, "rtcheck-valgrind") == 0;
+}
+
 int main(int argc, char **argv)
 {
     fds_begin();
     guard_begin();
+    if (argc > 0 && is_named_valgrind(argv[0]))
+        return verb_do(&verb_valgrind, argc, argv);
     const struct verb *verb = argc > 1 ? verb_named(argv[1]) : NULL;
     if (verb == &verb_report && is_reporter(argc - 1, argv + 1))
         return report_for_process(argc - 1, argv + 1);

@@ -30,7 +30,7 @@
 /* ---- verbs.c --------------------------------------------------------------------------------- */
 
 extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
-    verb_dump, verb_selftest;
+    verb_dump, verb_selftest, verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
 /* Read the command line, argv[0] is ignored, and call the verb. Return the exit status. */
@@ -41,6 +41,8 @@ int print_usage(const struct verb *verb);
 /* ---- cmd_*.c --------------------------------------------------------------------------------- */
 
 int print_version(void);
+/* One note on stderr with the accepted options that have no effect; none with --quiet. */
+void print_without_effect(const struct options *o);
 /* Is it `report --end FILE` or `report --check IMAGE FILE`, as the runtime starts them? */
 bool is_reporter(int argc, char **argv);
 int report_for_process(int argc, char **argv);

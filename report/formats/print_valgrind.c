@@ -277,6 +277,8 @@ static void leaks_put(struct memcheck *m, const struct findings *all)
 {
     uint32_t records = 0, record = 0;
 
+    if (m->how->leaks == PRINT_LEAKS_SUMMARY) /* --leak-check=summary prints no record */
+        return;
     for (uint32_t i = 0; i < all->count; i++)
         records += !all->at[i].error;
     for (uint32_t i = 0; i < all->count; i++) {

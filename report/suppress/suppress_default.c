@@ -1,5 +1,6 @@
 /*
- * suppress_default.c - built-in suppressions, unless --default-suppressions=no.
+ * suppress_default.c - built-in suppressions, unless --default-suppressions=no; and that of mismatched
+ * frees.
  *
  * They hide only findings that no program can avoid, each with a reason. They come first, so that
  * rules of files override them. The report counts the findings that they hide.
@@ -38,15 +39,26 @@ static void add_stripped(struct rules *rules)
     };
 }
 
-void rules_add_default(struct rules *rules)
+static void add_text(struct rules *rules, const char *text)
 {
     char err[REPORT_ERROR_BYTES];
+    uint32_t before = rules->count;
 
-    add_stripped(rules);
-    if (rules_read_text(rules, "", entries, sizeof entries - 1, err, sizeof err) != 0)
-        abort(); /* the entries above are malformed */
-    for (uint32_t i = 0; i < rules->count; i++) {
+    if (rules_read_text(rules, "", text, strlen(text), err, sizeof err) != 0)
+        abort(); /* the text is ours */
+    for (uint32_t i = before; i < rules->count; i++) {
         free(rules->rule[i].file);
         rules->rule[i].file = NULL;
     }
+}
+
+void rules_add_default(struct rules *rules)
+{
+    add_stripped(rules);
+    add_text(rules, entries);
+}
+
+void rules_add_mismatched_frees(struct rules *rules)
+{
+    add_text(rules, "suppress mis\n");
 }

@@ -40,6 +40,7 @@
 enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
 
 #define ERROR_LIMIT_MAX 10000u
+#define ERROR_LIMIT_DEFAULT 1000u
 
 struct options {
     enum on_error on_error;

@@ -100,10 +100,21 @@ static void read_number(uint32_t *out, struct value v, uint32_t least, uint32_t 
 /* Without this option the redzone is the slack of a slot. */
 static void read_redzone(struct value v)
 {
-    uint32_t bytes = 0;
-    read_number(&bytes, v, REDZONE_BYTES_MIN, REDZONE_BYTES_MAX);
-    if (bytes)
-        redzone_width(bytes);
+    uint32_t bytes = REDZONE_BYTES_MAX + 1;
+    read_number(&bytes, v, 0, REDZONE_BYTES_MAX);
+    if (bytes <= REDZONE_BYTES_MAX)
+        redzone_width(bytes < REDZONE_BYTES_MIN ? REDZONE_BYTES_MIN : bytes);
+}
+
+/* valgrind's values are yes and no. */
+static void read_error_limit(uint32_t *out, struct value v)
+{
+    if (value_is(v, "yes"))
+        *out = ERROR_LIMIT_DEFAULT;
+    else if (value_is(v, "no"))
+        *out = ERROR_LIMIT_MAX;
+    else
+        read_number(out, v, 1, ERROR_LIMIT_MAX);
 }
 
 static void read_on_error(enum on_error *out, struct value v)
@@ -173,7 +184,7 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
     else if (key_is(key, n, "cost-every"))
         read_number(&o->cost_every, v, 0, 1000000);
     else if (key_is(key, n, "error-limit"))
-        read_number(&o->error_limit, v, 1, ERROR_LIMIT_MAX);
+        read_error_limit(&o->error_limit, v);
     else if (key_is(key, n, "on-error"))
         read_on_error(&o->on_error, v);
     else if (key_is(key, n, "error-exitcode"))

@@ -68,10 +68,10 @@ def width():
             for offset in (-bytes_, request + bytes_ - 1):
                 written(f"redzone_size={bytes_}", "malloc", request, offset)
     written("redzone_size=256", "aligned", 5000, -256)
-    for given in ("15", "4097", "-1", "all", ""):
+    for given in ("4097", "-1", "all", ""):
         done = subprocess.run([BUILD / "bin/rtcheck", f"--redzone-size={given}", "--", "/bin/true"],
                               capture_output=True, text=True, check=False)
-        check(f"--redzone-size={given}", (done.returncode, "16 to 4096, or auto" in done.stderr), (125, True))
+        check(f"--redzone-size={given}", (done.returncode, "up to 4096, or auto" in done.stderr), (125, True))
 
 
 def never_taken():

@@ -88,13 +88,13 @@ def each_form(verb, options):
 
 def each_mistake(verb, options):
     words, operands, answer = VERBS[verb]
-    refused("unknown option '--nonsense' (rtcheck %s --help lists them)" % verb, *words, "--nonsense", *operands)
-    refused("unknown option '--nonsense=1' (rtcheck %s --help lists them)" % verb, *words, "--nonsense=1", *operands)
+    refused("unknown option '--nonsense' (rtcheck %s --help=all lists them)" % verb, *words, "--nonsense", *operands)
+    refused("unknown option '--nonsense=1' (rtcheck %s --help=all lists them)" % verb, *words, "--nonsense=1", *operands)
     if operands and verb != "run":  # operands may come first
-        refused("unknown option '-~' (rtcheck %s --help lists them)" % verb, *words, *operands, "-~")
+        refused("unknown option '-~' (rtcheck %s --help=all lists them)" % verb, *words, *operands, "-~")
     for name, shape in options.items():
         if not shape:
-            refused("option %s: 'perhaps' is not %s" % (name, "no, yes or all" if name == "help" else "yes or no"), *words, "--%s=perhaps" % name, *operands)
+            refused("option %s: 'perhaps' is not %s" % (name, "no, yes, all, valgrind or sanitizers" if name == "help" else "yes or no"), *words, "--%s=perhaps" % name, *operands)
         elif verb != "selftest":
             done = rtcheck(*words, "--" + name)
             must(done.returncode == 125 and done.stderr.startswith("rtcheck: option %s needs a value: " % name), verb, name, done)
@@ -134,9 +134,9 @@ def letters():
         name = {"-I": "interval", "-n": "count"}[words[0]]
         done = rtcheck("stat", *words)
         must(done.returncode == 125 and done.stderr.startswith("rtcheck: option %s" % name), words, done)
-    refused("unknown option '-x' (rtcheck selftest --help lists them)", "selftest", "--events", "-v", "-x", "-vx")
-    refused("unknown option '-vxv' (rtcheck selftest --help lists them)", "selftest", "--events", "-vxv")
-    refused("unknown option '-q' (rtcheck stat --help lists them)", "stat", "-q", "1")
+    refused("unknown option '-x' (rtcheck selftest --help=all lists them)", "selftest", "--events", "-v", "-x", "-vx")
+    refused("unknown option '-vxv' (rtcheck selftest --help=all lists them)", "selftest", "--events", "-vxv")
+    refused("unknown option '-q' (rtcheck stat --help=all lists them)", "stat", "-q", "1")
     must(rtcheck("report", "none", "-frames", "99").stderr.startswith("rtcheck: -frames 99: 16 taken"), "-frames after an operand")
     must(rtcheck("report", "none", "-frames=99").stderr.startswith("rtcheck: -frames 99: 16 taken"), "-frames=")
     refused("option frames has no effect on rtcheck report", "report", "none", "--frames", "9")

@@ -423,7 +423,7 @@ def dump():
             "rtcheck: new.pool is a run file of version 99, this rtcheck reads version 1\n")
     refused(rtcheck("dump", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
     refused(rtcheck("dump"), 125, "rtcheck: usage: rtcheck dump FILE\n")
-    refused(rtcheck("dump", "--x"), 125, "rtcheck: unknown option '--x' (rtcheck dump --help lists them)\n")
+    refused(rtcheck("dump", "--x"), 125, "rtcheck: unknown option '--x' (rtcheck dump --help=all lists them)\n")
 
 
 if __name__ == "__main__":

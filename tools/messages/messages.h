@@ -18,6 +18,7 @@
 
 /* Exit statuses of the command itself; otherwise it ends with the program's status or signal. */
 enum status {
+    STATUS_VALGRIND_USAGE = 1, /* of rtcheck-valgrind, as valgrind's */
     STATUS_NOT_IN_CONTROL = 120,
     STATUS_SETUP = 125,
     STATUS_NOT_RUNNABLE = 126,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "format/bits.h"
-#include "options.h"
+#include "options_priv.h"
 
 #define LSAN_SEPARATORS ": ,\t\r\n"
 
@@ -27,24 +27,36 @@ static size_t value_length(const char *text, const char **from, const char **nex
     return end ? (size_t)(end - *from) : n;
 }
 
+const char *lsan_next(const char **at, size_t *key_bytes, char *value, size_t room)
+{
+    const char *from, *key = *at ? *at + strspn(*at, LSAN_SEPARATORS) : "";
+    size_t n;
+
+    if (!*key)
+        return NULL;
+    *key_bytes = strcspn(key, "=" LSAN_SEPARATORS);
+    *at = key + *key_bytes;
+    if (**at != '=')
+        return lsan_next(at, key_bytes, value, room);
+    n = value_length(*at + 1, &from, at);
+    if (n >= room)
+        return lsan_next(at, key_bytes, value, room);
+    memcpy(value, from, n);
+    value[n] = '\0';
+    return key;
+}
+
 bool lsan_option(const char *text, const char *key, char *out, size_t room)
 {
-    size_t key_bytes = strlen(key);
+    char value[PATH_MAX];
     bool found = false;
+    size_t n;
 
-    for (const char *at = text ? text : "", *from; *(at += strspn(at, LSAN_SEPARATORS));) {
-        size_t name = strcspn(at, "=" LSAN_SEPARATORS), n;
-        bool is_it = name == key_bytes && memcmp(at, key, name) == 0;
-        at += name;
-        if (*at != '=')
-            continue;
-        n = value_length(at + 1, &from, &at);
-        if (!is_it || n >= room)
-            continue;
-        memcpy(out, from, n);
-        out[n] = '\0';
-        found = true;
-    }
+    for (const char *at; (at = lsan_next(&text, &n, value, sizeof value));)
+        if (strlen(key) == n && memcmp(at, key, n) == 0 && strlen(value) < room) {
+            strcpy(out, value);
+            found = true;
+        }
     return found;
 }
 

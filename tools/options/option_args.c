@@ -17,8 +17,8 @@ static const struct {
     char letter;
     const char *option;
 } letters[] = {
-    {'h', "help"},     {'q', "quiet"}, {'T', "interval"},
-    {'I', "interval"}, {'n', "count"}, {'v', "verbose"},
+    {'h', "help"},  {'q', "quiet"},   {'T', "interval"},           {'I', "interval"},
+    {'n', "count"}, {'v', "verbose"}, {'s', "print-suppressions"},
 };
 
 /* Report `word` as unknown or ambiguous: getopt distinguishes them only in its own message. */
@@ -37,8 +37,12 @@ static int refuse_word(const struct verb *verb, const char *word, char err[TOOLS
     }
     if (n > 0 && hits > 1)
         return fail(err, -EINVAL, "option '%.60s' is ambiguous: %s", word, list);
-    return fail(err, -EINVAL, "unknown option '%.60s' (rtcheck%s%s --help lists them)", word,
-                verb ? " " : "", verb ? verb->name : "");
+    bool is_valgrind = verb && verb->is_valgrind;
+    return fail(err, -EINVAL, "unknown option '%.60s' (rtcheck%s%s --help=%s lists them)", word,
+                is_valgrind ? "-"
+                : verb      ? " "
+                            : "",
+                verb ? verb->name : "", is_valgrind ? "valgrind" : "all");
 }
 
 /* getopt's table.  Values differ: otherwise getopt accepts an ambiguous abbreviation. */
@@ -115,6 +119,14 @@ static const char *word_read(char **argv, int before)
     return argv[optind - 1 - (optarg && optarg == argv[optind - 1])];
 }
 
+/* A verb that runs a program also takes valgrind's options. */
+static int take_unknown(struct options *o, const char *word, char err[TOOLS_ERROR_BYTES])
+{
+    bool runs = !o->verb || o->verb->most == OPERANDS_ANY;
+    int bad = runs ? valgrind_option(o, word, err) : -ENOENT;
+    return bad == -ENOENT ? refuse_word(o->verb, word, err) : bad;
+}
+
 int options_from_args(struct options *o, int argc, char **argv, int *rest,
                       char err[TOOLS_ERROR_BYTES])
 {
@@ -130,7 +142,7 @@ int options_from_args(struct options *o, int argc, char **argv, int *rest,
         const char *word = word_read(argv, before);
         before = optind;
         if (c == '?')
-            bad = refuse_word(o->verb, word, err);
+            bad = take_unknown(o, word, err);
         else if (c != ':' && is_frames_of_dbx(o->verb, word, index))
             bad = set_shown(o, optarg, err);
         else
@@ -159,7 +171,12 @@ int options_gather(struct options *o, const struct verb *verb, int argc, char **
                    char err[TOOLS_ERROR_BYTES])
 {
     o->verb = verb;
-    int bad = verb->options ? 0 : options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
+    bool runs = verb->most == OPERANDS_ANY;
+    int bad = verb->initial ? options_from_text(o, verb->initial, err) : 0;
+    if (!bad && runs)
+        bad = valgrind_environment_take(o, err);
+    if (!bad && !verb->options)
+        bad = options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
     if (!bad)
         bad = options_from_args(o, argc, argv, rest, err);
     return bad ? bad : refuse_without_effect(o, err);
@@ -193,6 +210,14 @@ static void print_wrapped(FILE *out, const char *text)
         text += strspn(text, " ");
     }
     fputc('\n', out);
+}
+
+void help_row_print(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, "  %-*s", HELP_INDENT - 2, name);
+    if (strlen(name) > HELP_INDENT - 3)
+        fprintf(out, "\n%*s", HELP_INDENT, "");
+    print_wrapped(out, text);
 }
 
 static void print_option(FILE *out, const struct option_info *info)
@@ -234,10 +259,7 @@ static void print_option(FILE *out, const struct option_info *info)
     snprintf(name, sizeof name, info->bare ? "--%s[%s]" : "--%s%s", info->name, shape[info->kind]);
     snprintf(text, sizeof text, "%s%s%s%s", info->help, shows_default ? " [" : "",
              shows_default ? info->initial : "", shows_default ? "]" : "");
-    fprintf(out, "  %-*s", HELP_INDENT - 2, name);
-    if (strlen(name) > HELP_INDENT - 3)
-        fprintf(out, "\n%*s", HELP_INDENT, "");
-    print_wrapped(out, text);
+    help_row_print(out, name, text);
 }
 
 /* The options that are used most. */

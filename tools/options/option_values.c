@@ -10,6 +10,9 @@
 #include "options_priv.h"
 #include "format/bits.h"
 
+#define ERROR_LIMIT_DEFAULT 1000u /* options.def */
+#define CALLERS_MOST 500u         /* valgrind's */
+
 bool parse_flag(const char *text, bool *out)
 {
     static const char *const yes[] = {"yes", "1", "true", "on"};
@@ -76,6 +79,25 @@ static bool parse_ranged(int kind, const char *text, uint64_t *out)
            *out <= range_of[kind].most;
 }
 
+/* Values of valgrind's options beyond the range of ours mean its nearest end. */
+static bool parse_as_valgrind(int kind, const char *text, uint64_t *out)
+{
+    uint64_t least = range_of[kind].least, most = range_of[kind].most;
+    bool is_yes = false;
+    char *end;
+    if (kind == KIND_LIMIT && !isdigit((unsigned char)*text) && parse_flag(text, &is_yes)) {
+        *out = is_yes ? ERROR_LIMIT_DEFAULT : most;
+        return true;
+    }
+    if (!parse_number(text, 10, out, &end) || *end)
+        return false;
+    if (kind == KIND_CALLERS && *out > most && *out <= CALLERS_MOST)
+        *out = most;
+    if (kind == KIND_REDZONE && *out < least)
+        *out = least;
+    return *out >= least && *out <= most;
+}
+
 /* The words that a value of some kinds may be. */
 static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_EVENTS] = "calls|all",
@@ -89,7 +111,7 @@ static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_ANNOTATE] = "no|yes|auto",
                                           [KIND_LEAK_CHECK] = "no|summary|table|yes|full",
                                           [KIND_RESOLUTION] = "low|med|high",
-                                          [KIND_HELP] = "no|yes|all"};
+                                          [KIND_HELP] = "no|yes|all|valgrind|sanitizers"};
 
 static bool is_word_of(int kind, const char *text)
 {
@@ -173,9 +195,9 @@ static const char *const value_syntaxes[] = {
     [KIND_HEAP] = "private or file",
     [KIND_EVENTS] = "calls or all",
     [KIND_FRAMES] = "a number from 0 to 64",
-    [KIND_LIMIT] = "a number from 1 to 10000",
+    [KIND_LIMIT] = "a number from 1 to 10000, yes or no",
     [KIND_ON_ERROR] = "continue, stop, abort or debugger",
-    [KIND_CALLERS] = "a number from 1 to 64",
+    [KIND_CALLERS] = "a number from 1 to 500, of which 64 are kept",
     [KIND_MATCH] = "a number from 1 to 64, or all",
     [KIND_AT_EXIT] = "on, off or verbose",
     [KIND_COLOR] = "auto, always or never",
@@ -187,8 +209,8 @@ static const char *const value_syntaxes[] = {
     [KIND_RESOLUTION] = "low, med or high",
     [KIND_LEAK_KINDS] = "all, none, or some of definite,indirect,possible,reachable,mapped",
     [KIND_PAIRS] = "a number from 0 to 255",
-    [KIND_REDZONE] = "a number of bytes from 16 to 4096, or auto",
-    [KIND_HELP] = "no, yes or all",
+    [KIND_REDZONE] = "a number of bytes up to 4096, or auto",
+    [KIND_HELP] = "no, yes, all, valgrind or sanitizers",
     [KIND_FILL] = "a byte in hexadecimal (00..ff, or no)",
 };
 static_assert(countof(value_syntaxes) == KIND_FILL + 1, "one for each kind");
@@ -229,14 +251,15 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     case KIND_SIZE:
         return parse_size(given, &number) && give_number(number, out, room);
     case KIND_FRAMES:
-    case KIND_LIMIT:
-    case KIND_CALLERS:
     case KIND_NUMBER:
     case KIND_COUNT:
     case KIND_PAIRS:
     case KIND_MATCH:
-    case KIND_REDZONE:
         return parse_ranged(kind, given, &number) && give_number(number, out, room);
+    case KIND_CALLERS:
+    case KIND_LIMIT:
+    case KIND_REDZONE:
+        return parse_as_valgrind(kind, given, &number) && give_number(number, out, room);
     case KIND_BYTE:
         return parse_byte(given, &number) && give_number(number, out, room);
     case KIND_FILL:

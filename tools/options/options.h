@@ -27,7 +27,7 @@
 
 /* ---- options.c: options.def as a parser ------------------------------------------------------ */
 
-#define OPTION_COUNT_MAX 64
+#define OPTION_COUNT_MAX 96
 #define MEASURE_MOST 255u /* pairs: kind PAIRS of options.def */
 
 enum option_kind {
@@ -91,7 +91,9 @@ struct verb {
     const struct option_info *options; /* NULL: those of options.def */
     unsigned option_count;
     bool (*has_effect)(const char *option); /* NULL: all have */
-    int least, most;                        /* number of operands */
+    const char *initial;                    /* settings before all others, as text; NULL: none */
+    bool is_valgrind; /* rtcheck-valgrind: as strict as valgrind, and its status for that */
+    int least, most;  /* number of operands */
     /* Return the exit status. */
     int (*act)(struct options *o, int count, char **operands);
 };
@@ -104,6 +106,7 @@ struct options {
     const struct verb *verb; /* whose options they are; NULL: those of options.def */
     char *value[OPTION_COUNT_MAX];
     bool is_set[OPTION_COUNT_MAX]; /* by the command line, not by the environment */
+    char without_effect[1024];     /* names of accepted options that do nothing, as a list */
     char note[128];                /* "" = none; how an option was interpreted if not literally */
 };
 
@@ -245,6 +248,18 @@ int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTE
 char *lsan_text_of_process(pid_t pid);
 /* One key of the LSAN_OPTIONS with which process `pid` was started; of ours if it is gone. */
 bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
+
+/* ---- imported.c: options of other tools ------------------------------------------------------ */
+
+/*
+ * Take settings from `text`, the value of ASAN_OPTIONS or LSAN_OPTIONS (`variable`; NULL: not set),
+ * for options that were not given to rtcheck.  Keys without effect are added to o->without_effect.
+ */
+void sanitizer_options_take(struct options *o, const char *text, const char *variable);
+/* The same for MALLOC_PERTURB_ and MALLOC_CHECK_ of our environment. */
+void glibc_environment_take(struct options *o);
+/* Print the table of valgrind's options, or of the sanitizers'. */
+void imported_options_print(bool of_valgrind, FILE *out);
 
 /* ---- log_file.c: names of log files ---------------------------------------------------------- */
 

@@ -30,6 +30,8 @@ static int rules_gather(const struct options *o, struct rules **out, char err[TO
 
     if (option_flag(o, "default-suppressions"))
         rules_add_default(rules);
+    if (!option_flag(o, "show-mismatched-frees"))
+        rules_add_mismatched_frees(rules);
     bad = files_read(rules, option_text(o, "suppressions"), err);
     if (bad) {
         rules_free(rules);

@@ -138,14 +138,15 @@ static void flags(void **state)
 static void errors(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "error_limit=0",   "error_limit=10001", "on_error=",    "on_error=go",
-        "redzone_size=15", "redzone_size=4097", "redzone_size="};
+    static const char *const bad[] = {"error_limit=0", "error_limit=10001", "on_error=",
+                                      "on_error=go",   "redzone_size=4097", "redzone_size="};
     static const char *const word[] = {"continue", "stop", "abort", "debugger"};
     for (size_t i = 0; i < countof(bad); i++)
         if (!changes_nothing(bad[i]))
             fail_msg("%s is taken", bad[i]);
     assert_int_equal(after_reading("error_limit=10000").options.error_limit, 10000);
+    assert_int_equal(after_reading("error_limit=no").options.error_limit, 10000);
+    assert_int_equal(after_reading("error_limit=7:error_limit=yes").options.error_limit, 1000);
     assert_int_equal(after_reading("cost_every=7").options.cost_every, 7);
     if (!changes_nothing("cost_every=1000001"))
         fail_msg("cost_every=1000001 is taken");
@@ -275,16 +276,49 @@ static void bad_values(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        /* clang-format off */
-        "", ":", "=", "=4096", "heap_size", "heap_size=", "heap_size=x", "heap_size=-1", "heap_size=+1",
-        "heap_size=1kk", "heap_size=1t", "heap_size=0x10",
-        "heap_size=18446744073709551616", "heap_size=17179869184g", "heap_siz=5", "heap_sizes=5",
-        "Heap_size=5", "xheap_size=5", "heap_size:5", "free_fill=100", "free_fill=0x100",
-        "free_fill=-1", "free_fill=0x", "free_fill=", "free_fill=none", "free_fill=no1",
-        "free_fill=99999999999999999999", "trace_children=maybe", "trace_children=noo",
-        "trace_children=n", "trace_children=", "malloc_fill=yes", "freelist_vol=256q", "heap=files",
-        "heap=", "heap=privat", "heap", "events", "events=", "events=al", "pool_dir", "json='x:heap_size=5:heap=file", "heap_size='5 '",
-        /* clang-format on */
+        "",
+        ":",
+        "=",
+        "=4096",
+        "heap_size",
+        "heap_size=",
+        "heap_size=x",
+        "heap_size=-1",
+        "heap_size=+1",
+        "heap_size=1kk",
+        "heap_size=1t",
+        "heap_size=0x10",
+        "heap_size=18446744073709551616",
+        "heap_size=17179869184g",
+        "heap_siz=5",
+        "heap_sizes=5",
+        "Heap_size=5",
+        "xheap_size=5",
+        "heap_size:5",
+        "free_fill=100",
+        "free_fill=0x100",
+        "free_fill=-1",
+        "free_fill=0x",
+        "free_fill=",
+        "free_fill=none",
+        "free_fill=no1",
+        "free_fill=99999999999999999999",
+        "trace_children=maybe",
+        "trace_children=noo",
+        "trace_children=n",
+        "trace_children=",
+        "malloc_fill=yes",
+        "freelist_vol=256q",
+        "heap=files",
+        "heap=",
+        "heap=privat",
+        "heap",
+        "events",
+        "events=",
+        "events=al",
+        "pool_dir",
+        "json='x:heap_size=5:heap=file",
+        "heap_size='5 '",
     };
     for (size_t i = 0; i < countof(texts); i++) {
         if (!changes_nothing(texts[i]))
