@@ -196,6 +196,8 @@ struct print_options {
     const char *pool; /* name of the kept file, or NULL */
     /* sources below it are printed relative to it if the format needs that; or NULL */
     const char *source_root;
+    const char *full_paths; /* lines: source files are printed from behind one of them; NULL: bare */
+    const char *error_begin, *error_end; /* lines around each error of the text; NULL: none */
     const char *path_maps; /* FROM=TO lines: prefixes of source paths to replace; or NULL */
 };
 

@@ -422,7 +422,8 @@ static bool has_effect(const char *option)
                                          "heap",           "heap-size",   "events",
                                          "freelist-vol",   "frames",      "cost-every",
                                          "on-error",       "error-limit", "malloc-fill",
-                                         "free-fill",      "counters",    "interval"};
+                                         "free-fill",      "counters",    "interval",
+                                         "log-fd"};
 
     return !option_is_among(option, of_run, countof(of_run));
 }

@@ -46,6 +46,7 @@ struct run {
     struct measuring measuring;
     struct report *report; /* NULL: the run file cannot be read, err has the reason */
     int log;               /* descriptor of the text; -1 = none */
+    int log_fd;            /* a copy of --log-fd; -1 = not given */
     char log_path[PATH_MAX];
     int wait_status;
     int sent; /* first signal sent to end the program; 0: none */
@@ -91,6 +92,17 @@ static int make_counters(struct run *r)
                : 0;
 }
 
+/* Copy the descriptor before its number can be taken by one of the launcher's own. */
+static int copy_log_fd(struct run *r)
+{
+    int fd = (int)option_number(&r->options, "log-fd", 2);
+    bool is_given = option_is_given(&r->options, "log-fd") && fd != 2;
+    r->log_fd = is_given ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    return is_given && r->log_fd < 0
+               ? fail(r->err, -errno, "option log-fd: descriptor %d is not open", fd)
+               : 0;
+}
+
 /* An invalid log file name is a usage error: detect it before the program starts. */
 static int check_log_name(struct run *r)
 {
@@ -132,6 +144,8 @@ void print_without_effect(const struct options *o)
 /* 0: continue; else the exit status, and the message has been printed. */
 static int prepare(struct run *r)
 {
+    if (copy_log_fd(r))
+        return report_failure(r, STATUS_SETUP);
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
@@ -164,7 +178,7 @@ static int open_log(struct run *r)
 {
     const char *pattern = option_text(&r->options, "log-file");
     struct log_facts facts = {r->argv[0], r->started.pid, 1};
-    r->log = fds_was_open(2) ? 2 : -1;
+    r->log = r->log_fd >= 0 ? r->log_fd : fds_was_open(2) ? 2 : -1;
     if (!*pattern)
         return 0;
     int bad = log_path_expand(pattern, &facts, r->log_path, sizeof r->log_path, r->err);

@@ -76,7 +76,7 @@ static void function_put(const struct memcheck *m, const struct frame *frame,
     text_put(m->out, line->function ? line->function : "???");
     if (line->file) {
         fputs(" (", m->out);
-        text_put(m->out, base_name(line->file));
+        text_put(m->out, shown_file(line->file, m->how));
         fprintf(m->out, ":%d)", line->line);
     } else if (frame->module != NO_MODULE) {
         fputs(" (in ", m->out);
@@ -231,6 +231,13 @@ static void error_put(const struct memcheck *m, const struct finding *f)
         error_rule_put(m->r, e, m->out);
 }
 
+/* A line of --error-markers. */
+static void marker_put(const struct memcheck *m, const char *marker)
+{
+    if (marker)
+        line_put(m, "%s", marker);
+}
+
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
 static const char *leak_kind_text(uint32_t kind)
@@ -285,7 +292,9 @@ static void leaks_put(struct memcheck *m, const struct findings *all)
         if (all->at[i].error)
             continue;
         m->pid = shown_pid(m->r, all->at[i].image, m->how);
+        marker_put(m, m->how->error_begin);
         leak_put(m, &all->at[i], ++record, records);
+        marker_put(m, m->how->error_end);
     }
 }
 
@@ -393,8 +402,11 @@ void valgrind_print(struct report *r, FILE *out, const struct print_options *how
         command_put(&m, main);
     for (uint32_t i = 0; i < all.count; i++) {
         m.pid = shown_pid(r, all.at[i].image, how);
-        if (all.at[i].error)
-            error_put(&m, &all.at[i]);
+        if (!all.at[i].error)
+            continue;
+        marker_put(&m, how->error_begin);
+        error_put(&m, &all.at[i]);
+        marker_put(&m, how->error_end);
     }
     leaks_put(&m, &all);
     m.pid = program;

@@ -94,13 +94,22 @@ static void error_head_put(struct report *r, const struct error *e, uint32_t num
 
 /* ---- one error ------------------------------------------------------------------------------- */
 
+/* A line of --error-markers. */
+static void marker_print(const char *marker, const struct page *page)
+{
+    if (marker)
+        fprintf(page->out, "%s\n", marker);
+}
+
 void error_print(struct report *r, const struct error *e, uint32_t number, const struct page *page)
 {
     struct error_rows rows = error_rows(e);
     char *found = format_found(e);
 
+    marker_print(page->how->error_begin, page);
     error_head_put(r, e, number, page);
     error_rows_print(r, e->image, &rows, found, page);
+    marker_print(page->how->error_end, page);
     free(found);
 }
 

@@ -74,6 +74,23 @@ static void name_put(const struct functions *f, uint32_t i, const struct page *p
         fprintf(out, "+0x%llx", (unsigned long long)f->frame->in_function);
 }
 
+const char *shown_file(const char *file, const struct print_options *how)
+{
+    const char *line = how->full_paths;
+    size_t length = strlen(file);
+
+    if (!line)
+        return base_name(file);
+    for (; *line; line += strspn(line, "\n")) {
+        size_t n = strcspn(line, "\n");
+        const char *found = memmem(file, length, line, n);
+        if (found)
+            return found + n;
+        line += n;
+    }
+    return file;
+}
+
 /* "demo.c:17", "genops.c:347  libc.so.6" */
 static void place_put(const struct functions *f, uint32_t i, const struct page *page, FILE *out)
 {
@@ -84,7 +101,7 @@ static void place_put(const struct functions *f, uint32_t i, const struct page *
     if (!f->module)
         return;
     if (line->file) {
-        text_put(out, page->whole ? line->file : base_name(line->file));
+        text_put(out, page->whole ? line->file : shown_file(line->file, page->how));
         fprintf(out, ":%d", line->line);
         gap = "  ";
     }

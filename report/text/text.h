@@ -167,6 +167,8 @@ struct stack_lines {
     uint32_t count;
 };
 
+/* The name of a source file as --fullpath-after has it: a part of `file`. */
+const char *shown_file(const char *file, const struct print_options *how);
 /* The lines of a symbolized site, or of its first `frames` frames; freed by stack_lines_free. */
 struct stack_lines stack_lines_make(const struct report *r, uint32_t site, uint32_t frames,
                                     const struct page *page);

@@ -37,7 +37,13 @@
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 
-enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
+enum on_error {
+    ON_ERROR_CONTINUE,
+    ON_ERROR_STOP,
+    ON_ERROR_ABORT,
+    ON_ERROR_DEBUGGER,
+    ON_ERROR_EXIT
+};
 
 #define ERROR_LIMIT_MAX 10000u
 #define ERROR_LIMIT_DEFAULT 1000u

@@ -122,7 +122,8 @@ static void read_on_error(enum on_error *out, struct value v)
     static const char *const name[] = {[ON_ERROR_CONTINUE] = "continue",
                                        [ON_ERROR_STOP] = "stop",
                                        [ON_ERROR_ABORT] = "abort",
-                                       [ON_ERROR_DEBUGGER] = "debugger"};
+                                       [ON_ERROR_DEBUGGER] = "debugger",
+                                       [ON_ERROR_EXIT] = "exit"};
     for (uint32_t i = 0; i < countof(name); i++)
         if (value_is(v, name[i]))
             *out = (enum on_error)i;

@@ -566,6 +566,8 @@ void errors_act(void)
     case ON_ERROR_DEBUGGER:
         os_signal_self(os_is_traced() ? SIGTRAP : SIGSTOP);
         break;
+    case ON_ERROR_EXIT:
+        _exit(rt.options.error_exitcode > 0 ? rt.options.error_exitcode : 1);
     case ON_ERROR_CONTINUE:
         break;
     }

@@ -71,6 +71,10 @@ def acts():
             check("  records", errors_of(folder), (2, 4, 0))
     pid, folder = start("on_error=debugger", "2", "twice", traced=True)
     check("on_error=debugger, traced", follow(pid, traced=True), ["SIGTRAP"] * 3 + [STATUS])  # one is exec's
+    for options, status in (("on_error=exit", 1), ("on_error=exit:error_exitcode=9", 9)):
+        pid, folder = start(options, "2", "twice")
+        check(options, follow(pid), [status])
+        check("  records", errors_of(folder), (1, 1, 0))
     pid, _ = start("on_error=abort", "0")
     check("on_error=abort, a warning", follow(pid), [STATUS])
     pid, folder = start("on_error=abort", "1")

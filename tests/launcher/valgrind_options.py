@@ -65,7 +65,7 @@ def valgrinds_options():
 
 
 # The value of each option of the table that acts by an option of the same name.
-SAME = {"help": "no", "version": "no", "tool": "memcheck", "log-file": "/dev/null", "num-callers": "500", "error-exitcode": "7",
+SAME = {"help": "no", "log-fd": "2", "version": "no", "tool": "memcheck", "log-file": "/dev/null", "num-callers": "500", "error-exitcode": "7",
         "suppressions": "/dev/null", "gen-suppressions": "all", "leak-check": "full", "leak-resolution": "med",
         "show-leak-kinds": "definite,reachable", "errors-for-leak-kinds": "all", "malloc-fill": "41", "free-fill": "0x42",
         "freelist-vol": "20000000", "redzone-size": "16", "error-limit": "no"}
@@ -134,7 +134,7 @@ def every_key_of_sanitizers(program):
         must(done.stderr.startswith("%sno_such_key (%s), other (%s)\n" % (NOTE, variable, variable)), variable, done)
 
 
-def what_acts(program, leaky, mixed):
+def what_acts(program, leaky, mixed, double):
     """The options that set others have their effect."""
     must(run("--error-exitcode=9", mixed).returncode == 9, "a mismatched free is a problem")
     must(run("--error-exitcode=9", "--show-mismatched-frees=no", mixed).returncode == 0, "--show-mismatched-frees=no")
@@ -155,10 +155,38 @@ def what_acts(program, leaky, mixed):
                  'printf("%02x", p[3]); free(p); printf("%02x", q[3]); }')
     must(run(fill, MALLOC_PERTURB_="11").stdout == "f40b", "MALLOC_PERTURB_", run(fill, MALLOC_PERTURB_="11"))
     must(run("--malloc-fill=41", "--free-fill=42", fill, MALLOC_PERTURB_="11").stdout == "4142", "MALLOC_PERTURB_, given")
-    double = build("double", "#include <stdlib.h>\nint main(void) { void *p = malloc(9); free(p); free(p); }")
     for value, status in (("1", 0), ("2", -6), ("3", -6)):
         done = subprocess.run([BIN / "rtcheck", "-q", double], capture_output=True, env={**os.environ, "MALLOC_CHECK_": value})
         must(done.returncode == status, "MALLOC_CHECK_=" + value, done)
+
+
+def output(program, double):
+    """--error-markers, --fullpath-after, --log-fd, --exit-on-first-error, in both formats."""
+    for form in ("text", "valgrind"):
+        text = run("--format=" + form, "--error-markers=<<<,>>>", "--leak-check=full", double).stderr
+        lines = [re.sub("^==[0-9]+== ", "", line) for line in text.splitlines()]
+        must(lines.count("<<<") == lines.count(">>>") >= 2, form, text)
+        begins = [i for i, line in enumerate(lines) if line == "<<<"]
+        ends = [i for i, line in enumerate(lines) if line == ">>>"]
+        must(all(a < b for a, b in zip(begins, ends)) and all(a > b for a, b in zip(begins[1:], ends)), form, text)
+        must(all(any("double.c:" in line for line in lines[a:b]) for a, b in zip(begins, ends)), form, text)
+        must(run("--format=" + form, "--error-markers=<<<", double).stderr.count("<<<") >= 2, form, "no end")
+        for words, name in (((), "double.c"), (("--fullpath-after=",), "%s/double.c" % HERE),
+                            (("--fullpath-after=/no/such/", "--fullpath-after=%s/" % HERE.parent), "%s/double.c" % HERE.name)):
+            text = run("--format=" + form, "--leak-check=full", *words, double).stderr
+            must(set(re.findall(r"[\w./-]*double\.c(?=:)", text)) == {name}, form, words, text)
+        done = run("--format=" + form, "--exit-on-first-error=yes", "--error-exitcode=9", double)
+        must(done.returncode == 9 and done.stdout == "" and len(re.findall("duf-[0-9a-f]+", done.stderr)) >= 1, form, done)
+        must(run("--format=" + form, "--exit-on-first-error=no", double).stdout == "end\n", form)
+        with open("descriptor", "w+") as log:
+            os.dup2(log.fileno(), 9)
+            done = subprocess.run([BIN / "rtcheck", "--format=" + form, "--log-fd=9", double], pass_fds=[9], capture_output=True, text=True)
+            os.close(9)
+            log.seek(0)
+            text = log.read()
+        must(done.stderr == "" and "duf-" in text and done.returncode == 0, form, "--log-fd", done, text)
+    done = run("--log-fd=9", program)
+    must(done.returncode == 125 and done.stderr == "rtcheck: option log-fd: descriptor 9 is not open\n", done)
 
 
 def drop_in(program, leaky):
@@ -206,5 +234,10 @@ LEAKY = build("leaky", "#include <stdlib.h>\nint main(void) { volatile void *p =
 MIXED = build("mixed", "void *_Znam(unsigned long);\nvoid free(void *);\nint main(void) { free(_Znam(9)); return 0; }", "-lstdc++")
 every_option_of_valgrind(PROGRAM)
 every_key_of_sanitizers(PROGRAM)
-what_acts(PROGRAM, LEAKY, MIXED)
+DOUBLE = build("double", """#include <stdio.h>
+#include <stdlib.h>
+int main(void) { void *p = malloc(9); free(p); free(p);
+    free(p); p = malloc(10); p = 0; puts("end"); return 0; }""")
+what_acts(PROGRAM, LEAKY, MIXED, DOUBLE)
+output(PROGRAM, DOUBLE)
 drop_in(PROGRAM, LEAKY)

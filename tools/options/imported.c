@@ -167,7 +167,7 @@ static int take_file(struct options *o, const char *folder, char err[TOOLS_ERROR
     if (!in)
         return 0;
     bool is_own = fstat(fileno(in), &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-                   !(st.st_mode & S_IWOTH);
+                  !(st.st_mode & S_IWOTH);
     size_t bytes = is_own ? fread(text, 1, sizeof text - 1, in) : 0;
     text[bytes] = '\0';
     fclose(in);

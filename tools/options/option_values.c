@@ -101,7 +101,7 @@ static bool parse_as_valgrind(int kind, const char *text, uint64_t *out)
 /* The words that a value of some kinds may be. */
 static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_EVENTS] = "calls|all",
-                                          [KIND_ON_ERROR] = "continue|stop|abort|debugger",
+                                          [KIND_ON_ERROR] = "continue|stop|abort|exit|debugger",
                                           [KIND_AT_EXIT] = "on|off|verbose",
                                           [KIND_GEN] = "no|yes|all",
                                           [KIND_COLOR] = "auto|always|never",
@@ -196,7 +196,7 @@ static const char *const value_syntaxes[] = {
     [KIND_EVENTS] = "calls or all",
     [KIND_FRAMES] = "a number from 0 to 64",
     [KIND_LIMIT] = "a number from 1 to 10000, yes or no",
-    [KIND_ON_ERROR] = "continue, stop, abort or debugger",
+    [KIND_ON_ERROR] = "continue, stop, abort, exit or debugger",
     [KIND_CALLERS] = "a number from 1 to 500, of which 64 are kept",
     [KIND_MATCH] = "a number from 1 to 64, or all",
     [KIND_AT_EXIT] = "on, off or verbose",

@@ -154,6 +154,18 @@ static const char *source_root(const struct options *o)
     return root;
 }
 
+/* --error-markers=BEGIN,END; NULL: not given, or empty. */
+static const char *marker(const struct options *o, bool is_end)
+{
+    static char begin[256];
+    const char *text = option_text(o, "error-markers"), *comma = strchr(text, ',');
+
+    if (is_end)
+        return comma && comma[1] ? comma + 1 : NULL;
+    snprintf(begin, sizeof begin, "%.*s", (int)strcspn(text, ","), text);
+    return *begin ? begin : NULL;
+}
+
 struct print_options print_how(const struct options *o, int fd, const char *pool)
 {
     return (struct print_options){
@@ -182,6 +194,10 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .frames = option_number(o, "num-callers", 0),
         .pool = pool,
         .source_root = source_root(o),
+        .full_paths =
+            option_is_given(o, "fullpath-after") ? option_text(o, "fullpath-after") : NULL,
+        .error_begin = marker(o, false),
+        .error_end = marker(o, true),
         .path_maps = option_text(o, "path-map"),
     };
 }

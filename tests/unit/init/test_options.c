@@ -140,7 +140,7 @@ static void errors(void **state)
     (void)state;
     static const char *const bad[] = {"error_limit=0", "error_limit=10001", "on_error=",
                                       "on_error=go",   "redzone_size=4097", "redzone_size="};
-    static const char *const word[] = {"continue", "stop", "abort", "debugger"};
+    static const char *const word[] = {"continue", "stop", "abort", "debugger", "exit"};
     for (size_t i = 0; i < countof(bad); i++)
         if (!changes_nothing(bad[i]))
             fail_msg("%s is taken", bad[i]);
