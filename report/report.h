@@ -196,8 +196,10 @@ struct print_options {
     const char *pool; /* name of the kept file, or NULL */
     /* sources below it are printed relative to it if the format needs that; or NULL */
     const char *source_root;
-    const char *full_paths; /* lines: source files are printed from behind one of them; NULL: bare */
+    const char
+        *full_paths; /* lines: source files are printed from behind one of them; NULL: bare */
     const char *error_begin, *error_end; /* lines around each error of the text; NULL: none */
+    const char *user_comment;            /* of the XML; or NULL */
     const char *path_maps; /* FROM=TO lines: prefixes of source paths to replace; or NULL */
 };
 
@@ -364,10 +366,20 @@ int report_print_json(struct report *r, const char *path);
  * Write a report for other programs to `path`, or to the target of a link at `path`. A regular file
  * is replaced atomically, by rename. Returns -errno.
  */
-enum report_file { REPORT_JSON, REPORT_SARIF, REPORT_JUNIT, REPORT_GITLAB, REPORT_FILE_COUNT };
+enum report_file {
+    REPORT_JSON,
+    REPORT_SARIF,
+    REPORT_JUNIT,
+    REPORT_GITLAB,
+    REPORT_XML, /* valgrind's XML, protocol 4 */
+    REPORT_FILE_COUNT
+};
 
 int report_write(struct report *r, enum report_file what, const char *path,
                  const struct print_options *how);
+/* The same to a stream. */
+void report_print_file(struct report *r, enum report_file what, FILE *out,
+                       const struct print_options *how);
 
 /* Print the run as Markdown, for GitHub's summary page of a job. */
 void report_print_summary(struct report *r, FILE *out, const struct print_options *how);

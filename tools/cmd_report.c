@@ -423,7 +423,7 @@ static bool has_effect(const char *option)
                                          "freelist-vol",   "frames",      "cost-every",
                                          "on-error",       "error-limit", "malloc-fill",
                                          "free-fill",      "counters",    "interval",
-                                         "log-fd"};
+                                         "log-fd",         "xml-fd"};
 
     return !option_is_among(option, of_run, countof(of_run));
 }

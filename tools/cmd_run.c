@@ -108,7 +108,24 @@ static int check_log_name(struct run *r)
 {
     char path[PATH_MAX];
     struct log_facts facts = {r->argv[0], getpid(), 1};
-    return log_path_expand(option_text(&r->options, "log-file"), &facts, path, sizeof path, r->err);
+    int bad =
+        log_path_expand(option_text(&r->options, "log-file"), &facts, path, sizeof path, r->err);
+    return bad ? bad
+               : log_path_expand(option_text(&r->options, "xml-file"), &facts, path, sizeof path,
+                                 r->err);
+}
+
+/* XML needs a place; a descriptor must be open. */
+static int check_xml(struct run *r)
+{
+    int fd = (int)option_number(&r->options, "xml-fd", 0);
+    if (!xml_wanted(&r->options) || *option_text(&r->options, "xml-file"))
+        return 0;
+    if (!option_is_given(&r->options, "xml-fd"))
+        return fail(r->err, -EINVAL, "option xml: where to? (--xml-file or --xml-fd)");
+    return fcntl(fd, F_GETFD) < 0
+               ? fail(r->err, -errno, "option xml-fd: descriptor %d is not open", fd)
+               : 0;
 }
 
 /* Start the program without the runtime; it is not measured then. */
@@ -144,7 +161,7 @@ void print_without_effect(const struct options *o)
 /* 0: continue; else the exit status, and the message has been printed. */
 static int prepare(struct run *r)
 {
-    if (copy_log_fd(r))
+    if (copy_log_fd(r) || check_xml(r))
         return report_failure(r, STATUS_SETUP);
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
@@ -515,12 +532,17 @@ const struct verb verb_run = {
     .act = run,
 };
 
-/* As valgrind: only --leak-check=full prints leaks one by one, and only then they are errors. */
+/*
+ * As valgrind: only --leak-check=full prints leaks one by one, and only then they are errors.  XML
+ * takes the place of the text.
+ */
 static int run_as_valgrind(struct options *o, int count, char **operands)
 {
     char err[TOOLS_ERROR_BYTES];
-    if (strcmp(option_text(o, "leak-check"), "summary") == 0 &&
-        option_give(o, "errors-for-leak-kinds", "none", err))
+    bool is_summary = strcmp(option_text(o, "leak-check"), "summary") == 0;
+    bool has_log = *option_text(o, "log-file") || option_is_given(o, "log-fd");
+    if ((is_summary && option_give(o, "errors-for-leak-kinds", "none", err)) ||
+        (xml_wanted(o) && !has_log && option_give(o, "log-file", "/dev/null", err)))
         return print_failure(err);
     return run(o, count, operands);
 }

@@ -6,7 +6,8 @@
  *   print_json*.c  rtcheck-report/1: report.schema.json, json.md
  *   print_sarif.c, print_junit.c, print_gitlab.c, print_github.c   for CI systems
  *   print_gcc.c, print_lsan.c, print_valgrind.c   as other tools print it
- *   source_paths.c paths of sources, as a format needs them
+ *   print_xml.c    valgrind's XML
+ *   source_paths.c paths of sources, as a format needs them; xml_text.c: text in XML
  *
  * All writers walk the same list of findings (findings.h): all formats report the same findings
  * with the same numbers. The list is made for one output and freed after it. Each format has its
@@ -42,5 +43,11 @@ void json_print(struct report *r, FILE *out, const struct print_options *how);
 void sarif_print(struct report *r, FILE *out, const struct print_options *how);
 void junit_print(struct report *r, FILE *out, const struct print_options *how);
 void gitlab_print(struct report *r, FILE *out, const struct print_options *how);
+void valgrind_xml_print(struct report *r, FILE *out, const struct print_options *how);
+
+/* ---- xml_text.c ------------------------------------------------------------------------------ */
+
+/* Write `text` escaped, but for control characters in `plain`. */
+void xml_put(FILE *out, const char *text, const char *plain);
 
 #endif

@@ -18,15 +18,20 @@ static void print_to(FILE *out, void *printing)
     p->print(p->r, out, p->how);
 }
 
+static printer *const printers[REPORT_FILE_COUNT] = {
+    [REPORT_JSON] = json_print,     [REPORT_SARIF] = sarif_print,      [REPORT_JUNIT] = junit_print,
+    [REPORT_GITLAB] = gitlab_print, [REPORT_XML] = valgrind_xml_print,
+};
+
+void report_print_file(struct report *r, enum report_file what, FILE *out,
+                       const struct print_options *how)
+{
+    printers[what](r, out, how);
+}
+
 int report_write(struct report *r, enum report_file what, const char *path,
                  const struct print_options *how)
 {
-    static printer *const printers[REPORT_FILE_COUNT] = {
-        [REPORT_JSON] = json_print,
-        [REPORT_SARIF] = sarif_print,
-        [REPORT_JUNIT] = junit_print,
-        [REPORT_GITLAB] = gitlab_print,
-    };
     struct printing p = {r, printers[what], how};
 
     return write_whole(path, print_to, &p);

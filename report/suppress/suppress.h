@@ -61,6 +61,11 @@ void json_disposition(struct json *j, const struct disposition *disposition);
  * Print a rule for a finding that has its id. Return false, without output, if its stack is
  * unknown.
  */
+/*
+ * The name of the i-th rule, and how many errors and leaked blocks it has hidden.  NULL: there is no
+ * such rule.
+ */
+const char *rule_hits(const struct report *r, uint32_t i, uint64_t *hits);
 bool error_rule_put(struct report *r, const struct error *error, FILE *out);
 bool leak_rule_put(struct report *r, const struct leak *leak, FILE *out);
 /* Print rules for all findings that are shown, if how->gen_rules is set. */

@@ -85,6 +85,14 @@ static bool is_broad(const struct rules *rules, const struct rule *rule)
            ((rule->file && rule->findings >= BROAD_FINDINGS) || is_vague(rules, rule));
 }
 
+const char *rule_hits(const struct report *r, uint32_t i, uint64_t *hits)
+{
+    if (!r->rules || i >= r->rules->count)
+        return NULL;
+    *hits = r->rules->rule[i].is_shown ? 0 : r->rules->rule[i].hits;
+    return r->rules->rule[i].name;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* Print "x.supp:3 (its name)", or only the name of a built-in rule. */

@@ -65,7 +65,7 @@ def valgrinds_options():
 
 
 # The value of each option of the table that acts by an option of the same name.
-SAME = {"help": "no", "log-fd": "2", "version": "no", "tool": "memcheck", "log-file": "/dev/null", "num-callers": "500", "error-exitcode": "7",
+SAME = {"help": "no", "log-fd": "2", "xml": "no", "xml-fd": "1", "version": "no", "tool": "memcheck", "log-file": "/dev/null", "num-callers": "500", "error-exitcode": "7",
         "suppressions": "/dev/null", "gen-suppressions": "all", "leak-check": "full", "leak-resolution": "med",
         "show-leak-kinds": "definite,reachable", "errors-for-leak-kinds": "all", "malloc-fill": "41", "free-fill": "0x42",
         "freelist-vol": "20000000", "redzone-size": "16", "error-limit": "no"}

@@ -212,6 +212,8 @@ int status_of_findings(const struct options *o, const struct report *r, int if_i
 
 /* ---- print_files.c --------------------------------------------------------------------------- */
 
+/* Do the options request valgrind's XML? */
+bool xml_wanted(const struct options *o);
 /*
  * Write all files that the options request besides the text.  `r` NULL: there are no results, and
  * files of earlier runs are removed.  Every file is tried; -errno and err are those of the first

@@ -1,21 +1,77 @@
 /* print_files.c - files that are written besides the text. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "options.h"
 
+bool xml_wanted(const struct options *o)
+{
+    bool has_place = *option_text(o, "xml-file") || option_is_given(o, "xml-fd");
+
+    return option_is_given(o, "xml") ? option_flag(o, "xml") : has_place;
+}
+
+static int xml_path(struct report *r, const struct options *o, char path[PATH_MAX],
+                    char err[TOOLS_ERROR_BYTES])
+{
+    struct report_image_fact main = {0};
+    struct log_facts facts = {"", 0, 0};
+
+    if (r) {
+        main = report_main_image(r);
+        facts = (struct log_facts){main.exe ? main.exe : "", (pid_t)main.pid, main.image};
+    }
+    return log_path_expand(option_text(o, "xml-file"), &facts, path, PATH_MAX, err);
+}
+
+static int print_xml_to(struct report *r, int fd, const struct print_options *how,
+                        char err[TOOLS_ERROR_BYTES])
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    int bad = out ? 0 : -ENOMEM;
+
+    if (out) {
+        report_print_file(r, REPORT_XML, out, how);
+        bad = fclose(out) != 0 ? -ENOMEM : text_write(fd, text, bytes);
+    }
+    free(text);
+    return bad ? fail(err, bad, "XML cannot be written to %d: %s", fd, strerror(-bad)) : 0;
+}
+
+/* As memcheck: a file or a descriptor.  Without results only a file of earlier runs is removed. */
+static int print_xml(struct report *r, const struct options *o, const struct print_options *how,
+                     char err[TOOLS_ERROR_BYTES])
+{
+    char path[PATH_MAX];
+    int bad;
+
+    if (!xml_wanted(o))
+        return 0;
+    if (!*option_text(o, "xml-file"))
+        return r ? print_xml_to(r, (int)option_number(o, "xml-fd", 2), how, err) : 0;
+    bad = xml_path(r, o, path, err);
+    if (!bad && !r)
+        unlink(path);
+    else if (!bad && (bad = report_write(r, REPORT_XML, path, how)) != 0)
+        fail(err, bad, "%s cannot be written: %s", path, strerror(-bad));
+    return bad;
+}
+
 int print_files(struct report *r, const struct options *o, const struct print_options *how,
                 char err[TOOLS_ERROR_BYTES])
 {
-    static const char *const names[REPORT_FILE_COUNT] = {[REPORT_JSON] = "json",
-                                                         [REPORT_SARIF] = "sarif",
-                                                         [REPORT_JUNIT] = "junit",
-                                                         [REPORT_GITLAB] = "gitlab"};
-    int first = 0;
+    static const char *const names[] = {[REPORT_JSON] = "json",
+                                        [REPORT_SARIF] = "sarif",
+                                        [REPORT_JUNIT] = "junit",
+                                        [REPORT_GITLAB] = "gitlab"};
+    int first = print_xml(r, o, how, err);
 
-    for (unsigned i = 0; i < REPORT_FILE_COUNT; i++) {
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         const char *path = option_text(o, names[i]);
         int bad = !*path ? 0 : r ? report_write(r, i, path, how) : -ENODATA;
         if (bad == -ENODATA)

@@ -196,6 +196,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .source_root = source_root(o),
         .full_paths =
             option_is_given(o, "fullpath-after") ? option_text(o, "fullpath-after") : NULL,
+        .user_comment = option_text(o, "xml-user-comment"),
         .error_begin = marker(o, false),
         .error_end = marker(o, true),
         .path_maps = option_text(o, "path-map"),

@@ -192,7 +192,7 @@ static void command_lines(void **state)
         {{"-fre"}, NULL, 0, "ambiguous"},
         {{"--json"}, NULL, 0, "json needs a value"},
         {{"--free_fill=1"}, NULL, 0, "unknown option '--free_fill=1'"},
-        {{"-x"}, NULL, 0, "unknown option '-x'"},
+        {{"-z"}, NULL, 0, "unknown option '-z'"},
         {{"-qx"}, NULL, 0, "unknown option '-qx'"},
         {{"--keep=2"}, NULL, 0, "'2' is not yes or no"},
         {{"--=x"}, NULL, 0, "unknown option '--=x'"},
@@ -246,6 +246,12 @@ static const char *const confusable[] = {
     "sarif strict-interior s",
     "sarif source s",
     "gitlab gen-suppressions g",
+    "xml xml-file xm",
+    "xml xml-fd xm",
+    "xml xml-user-comment xm",
+    "xml-file xml-fd xml-f",
+    "xml-file xml-user-comment xml-",
+    "xml-fd xml-user-comment xml-",
     "annotate all a",
     "annotate allow-unchecked a",
     "source-root show-mismatched-frees s",
@@ -339,6 +345,16 @@ static bool describe_pair(const char *a, const char *b, char *out, size_t room)
     return n > 0;
 }
 
+/* Is [text, text + n) the whole name of an option? */
+static bool is_name(const char *text, size_t n)
+{
+    for (unsigned i = 0; option_at(NULL, i); i++)
+        if (strlen(option_at(NULL, i)->name) == n &&
+            strncmp(option_at(NULL, i)->name, text, n) == 0)
+            return true;
+    return false;
+}
+
 static void abbreviations(void **state)
 {
     (void)state;
@@ -353,6 +369,8 @@ static void abbreviations(void **state)
             assert_string_equal(pair, confusable[found++]);
             /* Each common abbreviation is refused, with one dash and with two. */
             for (size_t n = strlen(strrchr(pair, ' ') + 1); n > 0; n--) {
+                if (is_name(a, n))
+                    continue;
                 for (int dashes = 1; dashes <= 2; dashes++) {
                     struct options o;
                     int rest;
