@@ -7,6 +7,7 @@
  *   print_sarif.c, print_junit.c, print_gitlab.c, print_github.c   for CI systems
  *   print_gcc.c, print_lsan.c, print_valgrind.c   as other tools print it
  *   print_xml.c    valgrind's XML
+ *   callee.c       the frame of our allocation function
  *   source_paths.c paths of sources, as a format needs them; xml_text.c: text in XML
  *
  * All writers walk the same list of findings (findings.h): all formats report the same findings
@@ -32,6 +33,23 @@ struct finding_where {
 
 struct finding_where finding_where(const struct report *r, const struct finding *f,
                                    const struct print_options *how);
+
+/* ---- callee.c -------------------------------------------------------------------------------- */
+
+/* A function of ours that the program called, and the path of our library. */
+struct callee {
+    const char *name; /* "???": which function is not known; NULL: there is no stack */
+    int name_bytes;
+    const char *object;
+};
+
+/*
+ * Return the function that the innermost frame of a symbolized site called: `entry`, or if this is
+ * ENTRY_NONE, the function that the code of the call leads to.
+ */
+struct callee callee_of(const struct report *r, uint32_t site, uint32_t entry);
+/* The function that e->stack called. */
+uint32_t call_of(const struct error *e);
 
 /* ---- print_*.c: one for each format ---------------------------------------------------------- */
 

@@ -356,6 +356,8 @@ static void print_frame(struct json *j, const struct frame *frame, uint32_t id)
     print_function(j, &lines[0]);
     if (frame->system_name)
         put_hex(j, "in_function", frame->in_function);
+    if (frame->calls)
+        put_text(j, "calls", entry_name(frame->calls));
     if (count > 1) {
         open_array(j, "inlined_into");
         for (uint32_t i = 1; i < count; i++) {

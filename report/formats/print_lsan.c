@@ -63,16 +63,32 @@ static uint32_t frame_put(const struct sanitizer *s, const struct frame *frame, 
     return functions;
 }
 
-static void stack_put(const struct sanitizer *s, uint32_t index)
+/* Print the frames of a site, numbered from `number` on. */
+static void frames_put(const struct sanitizer *s, uint32_t index, uint32_t number)
 {
     const struct site *site = index == NO_SITE ? NULL : &s->r->sites[index];
-    uint32_t count = site ? shown_frames(s->r, site, s->how) : 0, number = 0;
+    uint32_t count = site ? shown_frames(s->r, site, s->how) : 0;
 
-    if (count == 0)
+    if (count == 0 && number == 0)
         fputs("    <empty stack>\n", s->out);
     for (uint32_t i = 0; i < count; i++)
         number += frame_put(s, &s->r->frames[site->frames[i]], number);
     fputc('\n', s->out);
+}
+
+/* Print the stack of a call of one of our functions, whose address is not known. */
+static void call_put(const struct sanitizer *s, uint32_t index, uint32_t entry)
+{
+    struct callee callee = callee_of(s->r, index, entry);
+
+    if (callee.name && *callee.name != '?') {
+        fprintf(s->out, "    #0 0x0 in %.*s (", callee.name_bytes, callee.name);
+        text_put(s->out, callee.object);
+        fputs(")\n", s->out);
+        frames_put(s, index, 1);
+    } else {
+        frames_put(s, index, 0);
+    }
 }
 
 /* Print our id and sentence of a finding. */
@@ -202,13 +218,13 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
     if (e->kind == ERROR_OOM) {
         fprintf(s->out, "==%u==WARNING: AddressSanitizer failed to allocate 0x%llx bytes\n",
                 shown_pid(s->r, e->image, s->how), (unsigned long long)e->bytes);
-        stack_put(s, e->stack);
+        call_put(s, e->stack, call_of(e));
         return;
     }
     if (error_is_warning(e->kind)) {
         fprintf(s->out, "==%u==WARNING: AddressSanitizer: %s\n", shown_pid(s->r, e->image, s->how),
                 check_at(check_of(error_code(e->kind)))->title);
-        stack_put(s, e->stack);
+        call_put(s, e->stack, call_of(e));
         sentence_put(s, f);
         return;
     }
@@ -217,17 +233,20 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
         crash_title_put(s, e);
     else
         title_put(s, e);
-    stack_put(s, e->stack);
+    if (e->kind == ERROR_CRASH)
+        frames_put(s, e->stack, 0);
+    else
+        call_put(s, e->stack, call_of(e));
     sentence_put(s, f);
     block_put(s, e);
     if (e->free_stack != NO_SITE) {
         fprintf(s->out, "freed by thread T%u here:\n", thread);
-        stack_put(s, e->free_stack);
+        call_put(s, e->free_stack, e->crash.flags & CRASH_WAS_UNMAPPED ? e->entry : ENTRY_NONE);
     }
     if (e->alloc_stack != NO_SITE) {
         fputs(e->free_stack != NO_SITE ? "previously allocated here:\n" : "allocated here:\n",
               s->out);
-        stack_put(s, e->alloc_stack);
+        call_put(s, e->alloc_stack, ENTRY_NONE);
     }
     summary_put(s, f, e->kind == ERROR_CRASH ? signal_name(e) : short_title_of(e));
 }
@@ -250,7 +269,7 @@ static void leak_put(const struct sanitizer *s, const struct finding *f)
 
     fprintf(s->out, "%s %llu byte(s) in %llu object(s) allocated from:\n", what,
             (unsigned long long)f->leak.bytes, (unsigned long long)f->leak.blocks);
-    stack_put(s, f->leak.first->site);
+    call_put(s, f->leak.first->site, ENTRY_NONE);
     sentence_put(s, f);
     fputc('\n', s->out);
 }

@@ -86,20 +86,39 @@ static void function_put(const struct memcheck *m, const struct frame *frame,
     fputc('\n', m->out);
 }
 
-static void stack_put(const struct memcheck *m, uint32_t index)
+/* Print the frame of our function. Its address is not known. */
+static void callee_put(const struct memcheck *m, const struct callee *callee)
+{
+    begin(m);
+    fprintf(m->out, "   at 0x0: %.*s (in ", callee->name_bytes, callee->name);
+    text_put(m->out, callee->object);
+    fputs(")\n", m->out);
+}
+
+static void frames_put(const struct memcheck *m, uint32_t index, bool is_first)
 {
     const struct site *site = index == NO_SITE ? NULL : &m->r->sites[index];
     uint32_t count = site ? shown_frames(m->r, site, m->how) : 0;
 
-    if (count == 0)
+    if (count == 0 && is_first)
         line_put(m, "   at 0x0: ???");
     for (uint32_t i = 0; i < count; i++) {
         const struct frame *frame = &m->r->frames[site->frames[i]];
         struct source_line lines[FRAME_LINES_MAX];
         uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
         for (uint32_t k = 0; k < functions; k++)
-            function_put(m, frame, &lines[k], i == 0 && k == 0);
+            function_put(m, frame, &lines[k], is_first && i == 0 && k == 0);
     }
+}
+
+/* Print the stack of a call of one of our functions; ENTRY_NONE: see callee_of. */
+static void call_put(const struct memcheck *m, uint32_t index, uint32_t entry)
+{
+    struct callee callee = callee_of(m->r, index, entry);
+
+    if (callee.name)
+        callee_put(m, &callee);
+    frames_put(m, index, !callee.name);
 }
 
 /* Print our id and sentence of a finding. */
@@ -141,11 +160,11 @@ static void address_put(const struct memcheck *m, const struct error *e)
 static void block_stacks_put(const struct memcheck *m, const struct error *e)
 {
     if (e->free_stack != NO_SITE)
-        stack_put(m, e->free_stack);
+        call_put(m, e->free_stack, e->crash.flags & CRASH_WAS_UNMAPPED ? e->entry : ENTRY_NONE);
     if (e->free_stack != NO_SITE && e->alloc_stack != NO_SITE)
         line_put(m, " Block was alloc'd at");
     if (e->alloc_stack != NO_SITE)
-        stack_put(m, e->alloc_stack);
+        call_put(m, e->alloc_stack, ENTRY_NONE);
 }
 
 static bool is_access(const struct error *e)
@@ -180,7 +199,7 @@ static void crash_put(const struct memcheck *m, const struct finding *f)
     const struct error *e = f->error;
 
     crash_heading_put(m, e);
-    stack_put(m, e->stack);
+    frames_put(m, e->stack, true);
     if (is_access(e)) {
         address_put(m, e);
         block_stacks_put(m, e);
@@ -216,14 +235,17 @@ static void error_put(const struct memcheck *m, const struct finding *f)
                  (unsigned long long)e->align);
     else
         line_put(m, "Invalid free() / delete / delete[] / realloc()");
-    stack_put(m, e->kind == ERROR_WUA ? NO_SITE : e->stack); /* the write itself is not known */
+    if (e->kind == ERROR_WUA) /* the write itself is not known */
+        frames_put(m, NO_SITE, true);
+    else
+        call_put(m, e->stack, call_of(e));
     if (!error_is_warning(e->kind) || e->kind == ERROR_RZE) {
         address_put(m, e);
         block_stacks_put(m, e);
     }
     if (e->kind == ERROR_WUA && e->stack != NO_SITE) {
         line_put(m, " Write was detected at");
-        stack_put(m, e->stack);
+        call_put(m, e->stack, call_of(e));
     }
     sentence_put(m, f);
     line_put(m, "%s", "");
@@ -265,7 +287,10 @@ static void leak_put(const struct memcheck *m, const struct finding *f, uint32_t
         fprintf(m->out, "%s bytes in %s blocks", grouped(row->bytes).text, blocks.text);
     fprintf(m->out, " are %s in loss record %s of %s\n", leak_kind_text(kind), grouped(record).text,
             grouped(records).text);
-    stack_put(m, row->first->site);
+    if (row->first->class == CLASS_MAPPED) /* no block: by mmap or another call */
+        frames_put(m, row->first->site, true);
+    else
+        call_put(m, row->first->site, ENTRY_NONE);
     sentence_put(m, f);
     line_put(m, "%s", "");
     if (m->how->gen_rules)
@@ -372,6 +397,7 @@ static void verdict_put(const struct memcheck *m, const struct outcome *outcome)
 {
     struct page page = page_of(m->out, m->how, "");
 
+    page.wraps = false; /* each line has a prefix */
     begin(m);
     verdict_print(m->r, outcome, &page);
 }

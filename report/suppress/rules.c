@@ -228,11 +228,15 @@ static bool stack_matches_from(struct rules *rules, const struct rule *rule,
     return true;
 }
 
+/* As in valgrind, a stack begins with an entry, malloc; rules for our own name may omit it. */
 static bool stack_matches(struct rules *rules, const struct rule *rule, const struct subject *f)
 {
+    uint32_t last = rule->may_skip_entry ? f->entry_count
+                    : f->entry_count > 0 ? f->entry_count - 1
+                                         : 0;
     uint32_t from = 0;
 
-    while (from + 1 < f->entry_count && !stack_matches_from(rules, rule, f, from))
+    while (from < last && !stack_matches_from(rules, rule, f, from))
         from++;
     return stack_matches_from(rules, rule, f, from);
 }

@@ -71,7 +71,8 @@ struct rule {
     char *program; /* applies only to findings of this program; NULL: all */
     enum rule_grammar grammar;
     enum rule_scope scope;
-    bool is_shown; /* findings that match are shown, not hidden */
+    bool is_shown;       /* findings that match are shown, not hidden */
+    bool may_skip_entry; /* of valgrind's grammar, for our own name as tool */
     uint32_t codes;
     uint32_t leak_kinds; /* for leaks: bits of enum leak_kind */
     uint64_t address;

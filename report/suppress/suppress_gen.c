@@ -2,10 +2,11 @@
  * suppress_gen.c - generate a suppression for a finding, as an entry that valgrind accepts, too.
  *
  * An entry has the user's part of the stack, and at most as many locations as valgrind accepts.
- * Frames of the C library are written as its object only, as its functions have other names if its
- * symbols are installed. Inlined functions have their declared name, as in valgrind. If the
- * allocating function is unknown, or has another name in valgrind, valgrind's preload object is
- * written, which contains all of them.
+ * Frames of the C library are written as its object, as its functions have other names if its
+ * symbols are installed; only well-known functions that allocate for their caller are named.
+ * Inlined functions have their declared name, as in valgrind. If the allocating function is
+ * unknown, or may be one of several in valgrind, valgrind's preload object is written, which
+ * contains all of them.
  *
  * Findings for which valgrind has no kind become entries for a tool "rtcheck", which valgrind
  * skips.
@@ -52,6 +53,20 @@ static void object_put(struct entry *e, const char *path)
         location_put(e, "obj", "*");
 }
 
+/* Return the name of a libc function that allocates for its caller; NULL: another function. */
+static const char *libc_allocator(const char *name)
+{
+    static const char *const names[] = {"asprintf", "getcwd",    "realpath", "strdup",
+                                        "strndup",  "vasprintf", "wcsdup"};
+    const char *plain = name ? name + strspn(name, "_") : "";
+    size_t bytes = strcspn(plain, "@");
+
+    for (size_t i = 0; i < countof(names); i++)
+        if (strlen(names[i]) == bytes && memcmp(names[i], plain, bytes) == 0)
+            return names[i];
+    return NULL;
+}
+
 static void frame_put(struct entry *e, const struct report *r, const struct frame *frame)
 {
     const char *object = frame->module == NO_MODULE ? "" : r->modules[frame->module].path;
@@ -60,7 +75,10 @@ static void frame_put(struct entry *e, const struct report *r, const struct fram
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name = lines[i].system_name;
-        if (!name || !*name || is_of_libc(base_name(object)))
+        bool is_libc = is_of_libc(base_name(object));
+        if (is_libc && libc_allocator(name))
+            location_put(e, "fun", "*%s", libc_allocator(name)); /* or with underscores */
+        else if (!name || !*name || is_libc)
             object_put(e, object);
         else if (lines[i].declared)
             location_put(e, "fun", "%s", lines[i].declared);
@@ -73,12 +91,20 @@ static void frame_put(struct entry *e, const struct report *r, const struct fram
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* Write the allocation function, or valgrind's object that contains its malloc. */
+/*
+ * Write the allocation function, or valgrind's object that contains its malloc. Valgrind's realloc
+ * of NULL is a jump to its malloc, and aligned_alloc to its memalign.
+ */
 static void allocator_put(struct entry *e, uint32_t entry)
 {
     static const char *const names[ENTRY_COUNT] = {
         [ENTRY_MALLOC] = "malloc",
         [ENTRY_CALLOC] = "calloc",
+        [ENTRY_REALLOC] = "*alloc",
+        [ENTRY_REALLOCARRAY] = "*alloc*",
+        [ENTRY_MEMALIGN] = "memalign",
+        [ENTRY_ALIGNED_ALLOC] = "*align*",
+        [ENTRY_POSIX_MEMALIGN] = "memalign",
         [ENTRY_NEW] = "_Znwm*",
         [ENTRY_NEW_ARRAY] = "_Znam*",
         [ENTRY_NEW_ALIGNED] = "_ZnwmSt11align_val_t*",
@@ -90,7 +116,7 @@ static void allocator_put(struct entry *e, uint32_t entry)
     else
         location_put(e, "obj", "*/vgpreload_memcheck-*.so");
     if (entry == ENTRY_POSIX_MEMALIGN)
-        location_put(e, "obj", "*/vgpreload_memcheck-*.so"); /* its memalign */
+        location_put(e, "fun", "posix_memalign"); /* calls its memalign */
 }
 
 /*

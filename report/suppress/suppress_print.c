@@ -71,7 +71,7 @@ static bool is_vague(const struct rules *rules, const struct rule *rule)
         return false;
     for (uint32_t i = 0; i < rule->location_count; i++) {
         const struct location *l = &rule->locations[i];
-        bool is_entry = i == 0 && rule->scope == SCOPE_STACK;
+        bool is_entry = i == 0 && rule->scope == SCOPE_STACK && !rule->may_skip_entry;
         if (!is_entry && l->field != FIELD_ELLIPSIS &&
             !pattern_is_trivial(rules->patterns, l->pattern))
             return false;

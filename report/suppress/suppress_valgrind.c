@@ -13,7 +13,7 @@
  *
  * Entries for other tools are skipped. Of memcheck's kinds those for frees and leaks are used.
  * Entries of the other kinds match nothing and are counted. A kind after our own name, as in
- * rtcheck:wua, is one of our codes.
+ * rtcheck:wua, is one of our codes; such an entry may begin with malloc's caller.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -108,7 +108,8 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
 {
     size_t bytes = (size_t)(in->line + in->bytes - at), kind = kind_of(at, bytes);
 
-    rule->codes = tool == TOOL_RTCHECK ? rule_code_of(at, bytes) : 0;
+    rule->may_skip_entry = tool == TOOL_RTCHECK;
+    rule->codes = rule->may_skip_entry ? rule_code_of(at, bytes) : 0;
     for (size_t i = 0; tool == TOOL_CORE && i < countof(core_kinds); i++)
         if (is_word(core_kinds[i], at, bytes))
             rule->codes = CODE_OTHER;

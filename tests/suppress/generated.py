@@ -15,6 +15,7 @@ BUILD = os.environ["RTC_BUILD"]
 RTCHECK = BUILD + "/bin/rtcheck"
 THREE = BUILD + "/tests/suppress/three"
 PLUS = BUILD + "/tests/suppress/plus"
+ALLOCATORS = BUILD + "/tests/suppress/allocators"
 LOST = re.compile(r"(\d+) (?:\(\d+ direct, \d+ indirect\) )?bytes in \d+ blocks are (?:definitely|possibly) lost")
 
 
@@ -88,6 +89,68 @@ def in_valgrinds_words():
     must(re.search(r"definitely lost in loss record(?:.*\n){5,9}\{\n   mel-", printed), printed)
 
 
+# Functions of allocators.cc: the innermost frames in --format=valgrind, and the first locations of the rule.
+BY = {
+    "by_malloc": (["malloc"], ["fun:malloc"]),
+    "by_calloc": (["calloc"], ["fun:calloc"]),
+    "by_realloc": (["realloc"], ["fun:*alloc"]),
+    "by_realloc_of_null": (["realloc"], ["fun:*alloc"]),
+    "by_reallocarray": (["reallocarray"], ["fun:*alloc*"]),
+    "by_memalign": (["memalign"], ["fun:memalign"]),
+    "by_aligned_alloc": (["aligned_alloc"], ["fun:*align*"]),
+    "by_posix_memalign": (["posix_memalign"], ["fun:memalign", "fun:posix_memalign"]),
+    "by_valloc": (["valloc"], ["obj:*/vgpreload_memcheck-*.so"]),
+    "by_strdup": (["malloc", "strdup"], ["fun:malloc", "fun:*strdup"]),
+    "by_strndup": (["malloc", "strndup"], ["fun:malloc", "fun:*strndup"]),
+    "by_asprintf": (["malloc", None, "asprintf"], ["fun:malloc", "obj:*/libc.so.6", "fun:*asprintf"]),
+    "by_new": (["operator new"], ["fun:_Znwm*"]),
+    "by_new_array": (["operator new[]"], ["fun:_Znam*"]),
+    "by_new_nothrow": (["operator new"], ["fun:_Znwm*"]),
+    "by_new_aligned": (["operator new"], ["fun:_ZnwmSt11align_val_t*"]),
+    "by_new_array_aligned": (["operator new[]"], ["fun:_ZnamSt11align_val_t*"]),
+    "by_pointer": (["???"], ["obj:*/vgpreload_memcheck-*.so"]),
+}
+FRAME = re.compile(r"^==\d+==    (at|by) 0x[0-9A-F]+: (.*) \((.*)\)$")
+
+
+def is_function(printed, expected):
+    return expected is None or printed.strip("_") == expected.strip("_")
+
+
+def allocating_functions():
+    """The innermost frame and the first location of each finding are the function that allocated."""
+    _, printed = rtcheck(ALLOCATORS, "--format=valgrind", "--gen-suppressions=all")
+    seen = set()
+    for finding in printed.split(" definitely lost in loss record ")[1:]:
+        frames = [FRAME.match(line).groups() for line in finding.splitlines() if FRAME.match(line)]
+        functions = [f.split("(")[0] for _, f, _ in frames]
+        by = [f for f in functions if f in BY]
+        if not by:
+            continue # of the C++ library, at its start
+        names, locations = BY[by[0]]
+        must(len(names) == functions.index(by[0]) and all(map(is_function, functions, names)), by, functions)
+        must([at for at, _, _ in frames] == ["at"] + ["by"] * (len(frames) - 1), by, frames)
+        must("/librtcheck.so" in frames[0][2], by, frames)
+        rule = re.search(r"^\{\n.*\n.*\n.*\n((?:   .*\n)*)\}", finding, re.M).group(1).split()
+        must(rule[:len(locations)] == locations and by[0] in rule[len(locations)], by, rule)
+        seen.add(by[0])
+    must(seen == set(BY), "not reported", set(BY) - seen)
+
+
+def as_valgrind():
+    """Each rule of valgrind hides our finding, and each of ours that of valgrind."""
+    ids, printed = rtcheck(ALLOCATORS, "--gen-suppressions=all")
+    write("ours.supp", "".join(entries(printed).values()))
+    must(valgrind(ALLOCATORS) != "", "valgrind finds nothing anyway")
+    must(valgrind(ALLOCATORS, "--suppressions=ours.supp") == "", "left by our rules:",
+         valgrind(ALLOCATORS, "--suppressions=ours.supp"))
+    text = "".join(re.findall(r"^\{\n.*?^\}\n", valgrind(ALLOCATORS, "--gen-suppressions=all"), re.M | re.S))
+    must(text.count("Memcheck:Leak") >= len(BY) and len(ids) >= len(BY), text, ids)
+    write("theirs.supp", text)
+    left = rtcheck(ALLOCATORS, "--suppressions=theirs.supp")
+    must(left[0] == set(), "left by valgrind's rules:", left)
+
+
 def suppress(*words):
     env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
     return subprocess.run([RTCHECK, "suppress", *words], capture_output=True, text=True, env=env, timeout=60)
@@ -123,7 +186,8 @@ def add():
 
 def main():
     failed = 0
-    for check in (third_frame, lambda: all_of(THREE), inlined, stripped, in_valgrinds_words, add):
+    for check in (third_frame, lambda: all_of(THREE), inlined, stripped, in_valgrinds_words, allocating_functions,
+                  as_valgrind, add):
         try:
             check()
         except AssertionError as e:

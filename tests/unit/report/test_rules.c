@@ -111,6 +111,9 @@ static void test_kinds(void **state)
     assert_false(matches("{\n a\n Memcheck:Free\n fun:malloc\n}\n", MEL, "malloc a"));
     assert_false(matches("{\n a\n Memcheck:Addr8\n fun:a\n}\n", CODE_WUA, 0, "a b"));
     assert_true(matches("{\n a\n rtcheck:wua\n fun:a\n}\n", CODE_WUA, 0, "a b"));
+    assert_true(matches("{\n a\n rtcheck:wua\n fun:b\n}\n", CODE_WUA, 0, "a b c"));
+    assert_false(matches("{\n a\n rtcheck:wua\n fun:c\n}\n", CODE_WUA, 0, "a b c"));
+    assert_false(matches(LEAK("fun:a"), MEL, "malloc a"));
     assert_false(matches("{\n a\n Helgrind:Race\n fun:malloc\n}\n", MEL, "malloc a"));
     assert_true(matches("{\n a\n Helgrind,Memcheck:Leak\n fun:malloc\n}\n", MEL, "malloc a"));
     assert_true(matches("leak:a", CODE_AIB, LEAK_POSSIBLE, "malloc a"));
