@@ -67,6 +67,8 @@ uint32_t words_put(const struct page *page, uint32_t at, uint32_t indent, uint32
 
     while (page->wraps && at + columns_of(text) > width) {
         size_t bytes = line_bytes(text, width > at ? width - at : 1);
+        if (*text == ' ' && at > indent && at + part_columns(text, bytes) > width)
+            bytes = 0; /* not even one word fits after what is there */
         if (text[bytes] == 0)
             break;
         part_put(page->out, text, bytes);
@@ -78,6 +80,37 @@ uint32_t words_put(const struct page *page, uint32_t at, uint32_t indent, uint32
     }
     text_put(page->out, text);
     return at + columns_of(text);
+}
+
+/* The bytes of a text up to the end of its first clause, "1 leak (9 B),". */
+static size_t clause_bytes(const char *text)
+{
+    size_t bytes = 0;
+
+    while (text[bytes] && !(strchr(",;", text[bytes]) && text[bytes + 1] == ' '))
+        bytes++;
+    return text[bytes] ? bytes + 1 : bytes;
+}
+
+uint32_t clauses_put(const struct page *page, uint32_t at, const char *text)
+{
+    while (*text) {
+        size_t bytes = clause_bytes(text), blanks = strspn(text, " ");
+        char *clause = xalloc(strndup(text, bytes));
+        uint32_t columns = columns_of(clause + blanks);
+        bool moves = page->wraps && blanks > 0 && at > HEAD_INDENT &&
+                     at + blanks + columns > page->columns &&
+                     HEAD_INDENT + columns <= page->columns;
+        if (moves) {
+            fputc('\n', page->out);
+            spaces_put(page->out, HEAD_INDENT);
+        }
+        at = words_put(page, moves ? HEAD_INDENT : at, HEAD_INDENT, 0,
+                       clause + (moves ? blanks : 0));
+        free(clause);
+        text += bytes;
+    }
+    return at;
 }
 
 void fact_print(const char *name, const char *text, const struct page *page)

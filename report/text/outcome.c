@@ -174,10 +174,9 @@ void headline_print(const struct report *r, const struct outcome *outcome, const
         fprintf(out, "; %s", count_text(processes, "process", "processes").text);
     fclose(out);
     set_colour(page, outcome->problems ? COLOUR_ERROR : COLOUR_WARNING);
-    fputs(xalloc(head), page->out);
+    at = words_put(page, 0, HEAD_INDENT, 0, xalloc(head));
     set_colour(page, COLOUR_NONE);
-    at = columns_of(head);
-    words_put(page, at, HEAD_INDENT, 0, xalloc(list));
+    clauses_put(page, at, xalloc(list));
     fputs("\n\n", page->out);
     free(head);
     free(list);
@@ -241,61 +240,87 @@ static uint64_t warnings_shown(const struct report *r)
     return warnings_of(kinds);
 }
 
-/* "no errors, no leaks; ", "3 problems; leaked 108 B in 4 blocks; ", "1 warning, no leaks; " */
-static void findings_put(const struct report *r, const struct outcome *outcome,
-                         const struct page *page)
-{
-    uint64_t warnings = warnings_shown(r);
-    char *leaks = leaks_verdict(r, page->how);
-
-    if (outcome->problems)
-        fprintf(page->out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
-    else if (!was_checked(r))
-        fputs("errors were not looked for; ", page->out);
-    else if (!outcome->incomplete && is_in_control(r, outcome->main))
-        fprintf(page->out, "%s%s",
-                warnings ? count_text(warnings, "warning", "warnings").text : "no errors",
-                strcmp(leaks, "no leaks") == 0 ? ", " : "; ");
-    set_colour(page, COLOUR_NONE);
-    fprintf(page->out, "%s%s", leaks, *leaks ? "; " : "");
-    free(leaks);
-}
-
-void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page)
+/* "no errors", "3 problems; ", "incomplete: ..; 3 problems; ", "program was not checked: ..; " */
+static void state_put(const struct report *r, const struct outcome *outcome, const char *leaks,
+                      FILE *out)
 {
     const struct image *main = outcome->main;
-    FILE *out = page->out;
+    uint64_t warnings = warnings_shown(r);
 
-    set_colour(page, outcome->problems || outcome->incomplete || !is_in_control(r, main)
-                         ? COLOUR_ERROR
-                         : COLOUR_GOOD);
-    fputs("rtcheck: ", out);
-    if (is_in_control(r, main) && outcome->incomplete)
-        fprintf(out, "incomplete: %s; ", outcome->incomplete);
-    else if (!main)
+    if (!main) {
         fputs("program was not checked: the runtime did not start in it", out);
-    else if (!image_is_checked(main))
+        return;
+    }
+    if (!image_is_checked(main)) {
         fprintf(out, "program was not checked: %s; ", why_unchecked(main));
-    else if (!is_in_control(r, main))
+        return;
+    }
+    if (!is_in_control(r, main))
         fputs("program was not checked: ", out);
-    if (main && image_is_checked(main))
-        findings_put(r, outcome, page);
-    set_colour(page, COLOUR_NONE);
-    if (main)
-        end_print(r, main, out);
+    else if (outcome->incomplete)
+        fprintf(out, "incomplete: %s; ", outcome->incomplete);
+    if (outcome->problems)
+        fprintf(out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
+    else if (!was_checked(r))
+        fputs("errors were not looked for; ", out);
+    else if (!outcome->incomplete && is_in_control(r, main))
+        fprintf(out, "%s%s",
+                warnings ? count_text(warnings, "warning", "warnings").text : "no errors",
+                strcmp(leaks, "no leaks") == 0 ? ", " : "; ");
+}
+
+/* " no leaks; exit status 0; run file: .." */
+static void end_put(const struct report *r, const struct outcome *outcome, const char *leaks,
+                    const struct page *page, FILE *out)
+{
+    if (outcome->main && image_is_checked(outcome->main) && *leaks)
+        fprintf(out, "%s; ", leaks);
+    if (outcome->main)
+        end_print(r, outcome->main, out);
     if (page->how->pool && !page->wraps) {
         fputs("; run file: ", out);
         text_put(out, page->how->pool);
     }
-    fputc('\n', out);
+}
+
+void verdict_print(const struct report *r, const struct outcome *outcome, const struct page *page)
+{
+    char *leaks = leaks_verdict(r, page->how), *state = NULL, *end = NULL;
+    size_t bytes, rest;
+    FILE *out = xalloc(open_memstream(&state, &rest));
+    bool is_good = !outcome->problems && !outcome->incomplete && is_in_control(r, outcome->main);
+    uint32_t at;
+
+    fputs("rtcheck: ", out);
+    state_put(r, outcome, leaks, out);
+    fclose(out);
+    out = xalloc(open_memstream(&end, &bytes));
+    xalloc(state);
+    if (state[--rest] == ' ') { /* the line may be broken there */
+        state[rest] = '\0';
+        fputc(' ', out);
+    }
+    end_put(r, outcome, leaks, page, out);
+    fclose(out);
+    set_colour(page, is_good ? COLOUR_GOOD : COLOUR_ERROR);
+    at = clauses_put(page, 0, state);
+    set_colour(page, COLOUR_NONE);
+    clauses_put(page, at, xalloc(end));
+    fputc('\n', page->out);
+    free(leaks);
+    free(state);
+    free(end);
 }
 
 void outcome_print_separate(const struct report *r, const struct outcome *outcome,
                             const struct page *page)
 {
+    struct page own = *page;
+
+    own.wraps = false; /* programs read these formats line by line */
     if (!outcome->is_printed)
         return;
-    suppressed_print_separate(r, page);
-    notes_print(&outcome->notes, UINT32_MAX, page);
-    verdict_print(r, outcome, page);
+    suppressed_print_separate(r, &own);
+    notes_print(&outcome->notes, UINT32_MAX, &own);
+    verdict_print(r, outcome, &own);
 }

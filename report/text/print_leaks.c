@@ -58,6 +58,7 @@ static void heading_print(const struct part *part, const struct page *page)
 {
     const struct kind_text *text = kind_text(part->kind);
     uint64_t blocks = 0, bytes = 0;
+    char *sums;
 
     for (uint32_t i = 0; i < part->count; i++) {
         blocks += part->rows[i].blocks;
@@ -70,9 +71,13 @@ static void heading_print(const struct part *part, const struct page *page)
     set_colour(page, COLOUR_HEADING);
     fputs(text->heading, page->out);
     set_colour(page, COLOUR_NONE);
-    fprintf(page->out, "  %s%s in %s, %s\n", text->reach, size_text(bytes).text,
-            things_text(part->rows[0].first->class, blocks).text,
-            count_text(part->count, "place", "places").text);
+    if (asprintf(&sums, "  %s%s in %s, %s", text->reach, size_text(bytes).text,
+                 things_text(part->rows[0].first->class, blocks).text,
+                 count_text(part->count, "place", "places").text) < 0)
+        sums = xalloc(NULL);
+    clauses_put(page, columns_of(text->heading), sums);
+    fputc('\n', page->out);
+    free(sums);
 }
 
 /* The numbers of a row as text, and the widths of their columns. */

@@ -135,6 +135,21 @@ static char *tail_text(struct report *r, const struct outcome *outcome, struct p
     return text_end(&page, &text);
 }
 
+/* The lines of the last line of the report, which may be broken. */
+static uint32_t verdict_lines(const struct report *r, const struct outcome *outcome,
+                              struct page page)
+{
+    char *text = NULL;
+    size_t bytes;
+    uint32_t lines;
+
+    page.out = xalloc(open_memstream(&text, &bytes));
+    verdict_print(r, outcome, &page);
+    lines = text_lines(text_end(&page, &text));
+    free(text);
+    return lines;
+}
+
 static uint32_t less(uint32_t lines, uint32_t used)
 {
     return lines > used ? lines - used : 0;
@@ -163,7 +178,8 @@ static void findings_print(struct report *r, uint32_t room, const struct page *p
 static void body_print(struct report *r, const struct outcome *outcome, const struct page *page)
 {
     char *head = head_text(r, outcome, *page), *tail = tail_text(r, outcome, *page);
-    uint32_t used = text_lines(head) + text_lines(tail) + has_details(page) * LINES_OF_DETAILS + 1;
+    uint32_t used = text_lines(head) + text_lines(tail) + has_details(page) * LINES_OF_DETAILS +
+                    verdict_lines(r, outcome, *page);
 
     fputs(head, page->out);
     findings_print(r, less(page->how->lines > LINES ? page->how->lines : LINES, used), page);

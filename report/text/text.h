@@ -131,6 +131,11 @@ void spaces_put(FILE *out, uint32_t count);
  */
 uint32_t words_put(const struct page *page, uint32_t at, uint32_t indent, uint32_t reserved,
                    const char *text);
+/*
+ * Print clauses, which end with a comma or semicolon, from column `at` on: a line of the page is
+ * broken between them, and within one only if the clause is longer than a line.
+ */
+uint32_t clauses_put(const struct page *page, uint32_t at, const char *text);
 /* Print a line like "cost     task clock 1.95 s": its name, and its text in FACT_INDENT. */
 void fact_print(const char *name, const char *text, const struct page *page);
 /* Print an id at the right end of a line that is filled up to column `at`. */

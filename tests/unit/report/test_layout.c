@@ -219,6 +219,39 @@ static void test_widths(void **state)
         }
 }
 
+/* Long sums and a long reason: the headings of tables and the last line are broken, too. */
+static void test_long_lines(void **state)
+{
+    static const unsigned widths[] = {40, 80, 100, 160};
+
+    (void)state;
+    for (size_t i = 0; i < countof(widths); i++) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1, 0);
+        struct image_header *h = build_image_header(&b, p.area);
+        char name[60], *text;
+        named_count = 0;
+        h->end_status = 123;
+        h->leak_check = LEAKS_CUT;
+        h->errors_unwritten = 4000000000;
+        h->errors_unrecorded = UINT64_MAX;
+        build_leak(p.leaks, REACH_LOST,
+                   STACK_OF(p.depot, function("main", "/app/main.c", 17, ENTRY_MALLOC)), 1000000000,
+                   1000000000000);
+        build_leak(p.leaks, REACH_INTERIOR,
+                   STACK_OF(p.depot, function("other", "/app/main.c", 27, ENTRY_MALLOC)),
+                   1000000000, 1000000000000);
+        text = named_text(
+            &b, (struct print_options){USUAL, .columns = widths[i], .use = PRINT_USE_NOTHING});
+        snprintf(name, sizeof name, "long lines, %u columns", widths[i]);
+        golden_add(name, text);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+            if (strlen(line) > widths[i] && !strstr(line, " main.c:"))
+                fail_msg("%s has %zu columns", line, strlen(line));
+        free(text);
+    }
+}
+
 /* Colours change nothing else. */
 static void test_colours(void **state)
 {
@@ -657,6 +690,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_colours),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_narrow),
