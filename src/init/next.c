@@ -37,6 +37,7 @@ void next_resolve(void)
 {
 #define LOOK_UP(name) look_up(&next.name, #name)
     LOOK_UP(exit);
+    LOOK_UP(abort);
     LOOK_UP(on_exit);
     LOOK_UP(fork);
     LOOK_UP(_Fork);

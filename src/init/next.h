@@ -12,6 +12,7 @@
 
 struct next {
     void (*exit)(int);
+    void (*abort)(void);
     int (*fork)(void);
     int (*_Fork)(void);
     int (*execvpe)(const char *, char *const[], char *const[]);

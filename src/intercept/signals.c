@@ -3,9 +3,11 @@
  *
  * The program must not notice our handler: a query returns the default action, and setting the
  * default installs our handler.  libc's functions run first; between the two steps our handler is
- * not installed.  Neither must it notice our alternate signal stacks (init/signal_stack.c).
+ * not installed.  Neither must it notice our alternate signal stacks (init/signal_stack.c).  abort
+ * ends a program whose handler of SIGABRT returns.
  */
 #include "intercept.h"
+#include "library_jump.h"
 
 #include <signal.h>
 #include <string.h>
@@ -121,4 +123,41 @@ EXPORT int sigaltstack(const stack_t *set, stack_t *old)
     if (off)
         signal_stack_restore();
     return result;
+}
+
+/* ---- abort ----------------------------------------------------------------------------------- */
+
+/* The program has set another action than the default, which is our handler. */
+static bool program_handles(int signal)
+{
+    struct os_action now;
+    return fatal_covers(signal) && !fork_shares_memory() && os_action_of(signal, &now) == 0 &&
+           !os_is_default(&now) && !fatal_is_own((const void *)(uintptr_t)now.handler);
+}
+
+/*
+ * libc's abort raises SIGABRT for the program's handler. If this returns, it sets the default action
+ * and raises the signal again, both without calling an exported function, so the end would not be
+ * recorded. Do its first step here, and let our handler replace the default for the second. An abort
+ * inside libc, of a failed assertion, does not get here.
+ */
+static void raise_for_program(void)
+{
+    static const struct os_action none;
+    os_unblock(SIGABRT);
+    os_signal_self(SIGABRT);
+    os_restore_action(SIGABRT, &none);
+    fatal_install(SIGABRT);
+}
+
+/* abort itself is in assembly (library_jump.h). */
+ABORT_JUMP;
+
+typedef void abort_function(void);
+__attribute__((used)) abort_function *prepare_abort(void);
+abort_function *prepare_abort(void)
+{
+    if (program_handles(SIGABRT))
+        raise_for_program();
+    return NEXT(abort);
 }

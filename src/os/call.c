@@ -157,6 +157,13 @@ void os_block_more(uint64_t mask)
     CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof mask);
 }
 
+void os_unblock(int signal)
+{
+    uint64_t mask = 1ull << (signal - 1);
+    if (!os_sandboxed())
+        CALL4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);
+}
+
 void os_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns, bool shared)
 {
     struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};

@@ -172,6 +172,7 @@ void os_block_signals(struct os_signals *s);
 void os_never_block(int signal);
 void os_restore_signals(const struct os_signals *s);
 void os_block_more(uint64_t mask); /* add to the mask; sigreturn restores it */
+void os_unblock(int signal);       /* does nothing in a sandbox */
 /* The calling thread's alternate signal stack.  false: none, or unknown in a sandbox. */
 bool os_alternate_stack(uintptr_t *start, uintptr_t *end);
 /* Set it; bytes 0: disable it.  -EPERM: the thread runs on its alternate stack, or in a sandbox. */

@@ -177,6 +177,36 @@ static void by_abort(void)
     abort();
 }
 
+static void on_abort(int signal)
+{
+    (void)!write(1, "handled\n", 8);
+    (void)signal;
+}
+
+/* The handler returns: libc resets the action and raises the signal again. */
+static void by_abort_handled(void)
+{
+    signal(SIGABRT, on_abort);
+    by_abort();
+}
+
+static void by_abort_handled_once(void)
+{
+    struct sigaction once = {.sa_handler = on_abort, .sa_flags = (int)SA_RESETHAND};
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGABRT);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    sigaction(SIGABRT, &once, NULL);
+    by_abort();
+}
+
+static void by_abort_ignored(void)
+{
+    signal(SIGABRT, SIG_IGN);
+    by_abort();
+}
+
 static void by_assertion(void)
 {
     assert(hidden(NULL));
@@ -383,7 +413,7 @@ int main(int argc, char **argv)
     } ways[] = {WAY(by_null), WAY(by_null_call), WAY(by_wild), WAY(by_wild_far), WAY(by_wild_far_write), WAY(by_wild_far_copy), WAY(by_wild_far_return),
                 WAY(by_read_only), WAY(by_mapping),
                 WAY(by_deep), WAY(by_registers), WAY(by_unmapped), WAY(by_unmapped_long_ago), WAY(by_moved), WAY(by_detached),
-                WAY(by_mapped_again), WAY(by_abort), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
+                WAY(by_mapped_again), WAY(by_abort), WAY(by_abort_handled), WAY(by_abort_handled_once), WAY(by_abort_ignored), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};

@@ -53,6 +53,9 @@ SENTENCES = {
     "by_mapped_again": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapped_again"),
     "by_registers": ("SIGSEGV: read of 8 bytes at NULL \\+ 64", "by_registers"),
     "by_abort": ("SIGABRT: abort\\(\\)", "by_abort"),
+    "by_abort_handled": ("SIGABRT: abort\\(\\)", "by_abort_handled"),
+    "by_abort_handled_once": ("SIGABRT: abort\\(\\)", "by_abort_handled_once"),
+    "by_abort_ignored": ("SIGABRT: abort\\(\\)", "by_abort_ignored"),
     "by_assertion": ("SIGABRT: abort\\(\\), by a failed assertion", "by_assertion"),
     "by_smash": ("SIGABRT: abort\\(\\), by the stack protector: a buffer on the stack was overrun", "by_smash"),
     "by_raise": ("SIGSEGV, sent by the program itself", "by_raise"),
@@ -185,6 +188,17 @@ def registers():
         wrong("by_registers", "registers in deterministic output")
 
 
+def end_is_kept(way):
+    """The program's handler runs as often as without rtcheck, and the program ends in the same way."""
+    plain, checked = (subprocess.run([*words, PROGRAM, way], capture_output=True, text=True, check=False, timeout=60,
+                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+                      for words in ([], [BUILD + "/bin/rtcheck", "-q"]))
+    if (plain.stdout, plain.returncode) != (checked.stdout, checked.returncode):
+        wrong(way, "ends with %s, not %s" % ((checked.stdout, checked.returncode), (plain.stdout, plain.returncode)))
+
+
+for name in ("by_abort", "by_abort_handled", "by_abort_handled_once", "by_abort_ignored"):
+    end_is_kept(name)
 registers()
 for (name, rest) in EXCEPTIONS.items():
     exception(name, rest)

@@ -1,5 +1,5 @@
 /*
- * library_jump.h - the exported dlopen: x86-64.
+ * library_jump.h - the exported dlopen and abort: x86-64.
  *
  * RTLD_DEEPBIND would give a library libc's malloc but our free, so the flag is cleared.  libc's
  * dlopen is reached by a jump, not a call: the loader determines $ORIGIN, RUNPATH and the namespace
@@ -9,6 +9,9 @@
  * A macro, because only the file that contains it may export dlopen.  That file (src/intercept)
  * defines next_dlopen, the address of libc's dlopen or NULL, and resolve_dlopen, which sets it and
  * returns it.
+ *
+ * libc's abort is reached by a jump, too, so that stacks of a crash have no frame of ours.  The file
+ * that contains ABORT_JUMP defines prepare_abort, which returns the address of libc's abort.
  */
 #ifndef LIBRARY_JUMP_H
 #define LIBRARY_JUMP_H
@@ -43,5 +46,21 @@
             "    .cfi_endproc\n"                 \
             ".size dlopen, .-dlopen\n"           \
             ".size rtc_dlopen, .-rtc_dlopen\n")
+
+#define ABORT_JUMP                            \
+    __asm__(".text\n"                         \
+            ".globl abort\n"                  \
+            ".type abort, @function\n"        \
+            "abort:\n"                        \
+            "    .cfi_startproc\n"            \
+            "    endbr64\n"                   \
+            "    subq $8, %rsp\n"             \
+            "    .cfi_adjust_cfa_offset 8\n"  \
+            "    call prepare_abort\n"        \
+            "    addq $8, %rsp\n"             \
+            "    .cfi_adjust_cfa_offset -8\n" \
+            "    jmp *%rax\n"                 \
+            "    .cfi_endproc\n"              \
+            ".size abort, .-abort\n")
 
 #endif

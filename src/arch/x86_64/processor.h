@@ -12,7 +12,7 @@
  *   stack_switch.h    calling a function on another stack
  *   signal_return.h   the code to which signal handlers return
  *   dispatch_lines.h  making a system call after its SIGSYS
- *   library_jump.h    the exported dlopen
+ *   library_jump.h    the exported dlopen and abort
  *   glibc_abi.h       glibc's structures, where they differ between machines
  *
  * Functions on the paths of malloc and free are inline.  Nothing here allocates, locks, or uses

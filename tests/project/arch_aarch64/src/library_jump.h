@@ -7,5 +7,6 @@
 #define LIBRARY_JUMP_CLEARS 8
 
 #define LIBRARY_JUMP __asm__("dlopen:\n")
+#define ABORT_JUMP __asm__("abort:\n")
 
 #endif
