@@ -161,6 +161,11 @@ void map_exit(struct section *s)
 
 /* ---- the last unmapped ranges, for crashes ---------------------------------------------------- */
 
+/*
+ * In private memory, not in the run file: only the record of a crash has an address to look up, and
+ * the handler that writes the record has looked it up before (error_crash). A process that ends
+ * without this handler leaves no such address: SIGKILL, a sandbox, a handler of the program.
+ */
 #define UNMAPPED_MAX 1024u
 
 static struct {

@@ -199,6 +199,20 @@ def end_is_kept(way):
 
 for name in ("by_abort", "by_abort_handled", "by_abort_handled_once", "by_abort_ignored"):
     end_is_kept(name)
+def unmapped_by_file():
+    """The run file alone has the call that unmapped the address."""
+    directory = os.environ["TMPDIR"]
+    env = dict(os.environ, XDG_STATE_HOME=directory)
+    for way, row in UNMAPPED.items():
+        subprocess.run([BUILD + "/bin/rtcheck", "--keep", PROGRAM, way], capture_output=True, check=False, timeout=60, env=env,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+        done = subprocess.run([BUILD + "/bin/rtcheck", "report", directory + "/rtcheck/last.pool"], capture_output=True,
+                              text=True, check=False, timeout=60)
+        if not re.search(row, done.stdout + done.stderr, re.MULTILINE):
+            wrong(way, "the report of the run file lacks the call:\n" + done.stdout + done.stderr)
+
+
+unmapped_by_file()
 registers()
 for (name, rest) in EXCEPTIONS.items():
     exception(name, rest)
