@@ -17,10 +17,13 @@ out again (`tests/panel/patches`), and a program, the project's own or a small o
 - by `valgrind --leak-check=full PROGRAM`, the same file
 - built with `-g -O2 -fsanitize=address`, by gcc
 
-A cell has what the tool reported of the bug. *named at 6 of 21*: found; line 6 of the 21 that were printed is the
-frame of the function that must change, at the source line that is given (in brackets: how far from the place of
-the fix). *found; 21*: the report is there, but nothing on its first screen names that function. Lines that are wider
-than the terminal count as several.
+A cell has what the tool printed about the bug. *named at 6 of 21*: found; line 6 of the 21 that were printed is the
+frame of the function that must change, at the line of the source that follows. The number in brackets is the distance
+from there to the place of the fix. *found; 21*: the finding was printed, but nothing on the first screen names the function.
+Lines wider than the terminal count as several.
+
+rtcheck does not check reads. It finds a bad write when the block is freed or at the end: its report has the stacks of
+that block, but not the stack of the write.
 
 | bug | kind | must change | rtcheck | memcheck | ASan |
 |---|---|---|---|---|---|
@@ -64,14 +67,15 @@ def document(bugs, seen):
     for bug in bugs:
         cells = [cell(seen[bug.name][tool]) for tool in TOOLS]
         text += f"| {bug.name} | {bug.kind} | {bug.file} `{bug.function}` | " + " | ".join(cells) + " |\n"
-    found, named = ([sum(bool(getattr(seen[bug.name][tool], part)) for bug in bugs) for tool in TOOLS]
-                    for part in ("found", "row"))
-    text += "| **sum** | | | " + " | ".join(f"{f} found, {n} named" for f, n in zip(found, named)) + " |\n"
+    facts = [[seen[bug.name][tool] for bug in bugs] for tool in TOOLS]
+    sums = [f"{sum(f.found for f in row)} found, {sum(f.row > 0 for f in row)} named, {sum(f.total for f in row)} lines"
+            for row in facts]
+    text += "| **sum** | | | " + " | ".join(sums) + " |\n"
     return text + TAIL.format(fixes="".join(f"| {bug.name} | {bug.package}, {bug.fix} |\n" for bug in bugs))
 
 
 def verdict(text):
-    return re.match(r"not found|found|named", text)[0]
+    return re.match(r"not found|found|named|nothing", text)[0]
 
 
 def compare(document_text, bugs, seen):
@@ -80,7 +84,7 @@ def compare(document_text, bugs, seen):
                                               for line in document_text.splitlines() if line.startswith("| "))}
     wrong = 0
     for bug in bugs:
-        for tool, written in zip(TOOLS, rows[bug.name]):
+        for tool, written in zip(TOOLS, rows.get(bug.name, ["nothing"] * len(TOOLS))):
             now = cell(seen[bug.name][tool])
             if verdict(now) != verdict(written):
                 print(f"{bug.name}: {tool}: {now}; docs/panel.md has: {written}")
