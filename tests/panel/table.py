@@ -15,7 +15,7 @@ out again (`tests/panel/patches`), and a program, the project's own or a small o
 
 - by `rtcheck PROGRAM`, built with `-g -O2`
 - by `valgrind --leak-check=full PROGRAM`, the same file
-- built with `-g -O2 -fsanitize=address`, by gcc
+- built by gcc with `-g -O2 -fno-omit-frame-pointer -fsanitize=address`
 
 A cell has what the tool printed about the bug. *named at 6 of 21*: found; line 6 of the 21 that were printed is the
 frame of the function that must change, at the line of the source that follows. The number in brackets is the distance
@@ -80,11 +80,11 @@ def verdict(text):
 
 def compare(document_text, bugs, seen):
     """Print each difference from the table, and return 1 if one is rtcheck's."""
-    rows = {cells[0]: cells[3:] for cells in ([x.strip() for x in line.strip("|\n").split("|")]
-                                              for line in document_text.splitlines() if line.startswith("| "))}
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in document_text.splitlines() if line[:2] == "| "]
+    written_of = {row[0]: row[3:] for row in rows if len(row) == 3 + len(TOOLS)}
     wrong = 0
     for bug in bugs:
-        for tool, written in zip(TOOLS, rows.get(bug.name, ["nothing"] * len(TOOLS))):
+        for tool, written in zip(TOOLS, written_of.get(bug.name, ["nothing"] * len(TOOLS))):
             now = cell(seen[bug.name][tool])
             if verdict(now) != verdict(written):
                 print(f"{bug.name}: {tool}: {now}; docs/panel.md has: {written}")

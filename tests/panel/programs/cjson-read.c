@@ -1,4 +1,4 @@
-/* A text that ends behind a comma is parsed: it is a block of exactly its length. */
+/* A text that ends after a comma is parsed: it is a block of exactly its length. */
 #include "cJSON.h"
 #include <stdlib.h>
 #include <string.h>
