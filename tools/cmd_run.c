@@ -161,7 +161,7 @@ void print_without_effect(const struct options *o)
 /* 0: continue; else the exit status, and the message has been printed. */
 static int prepare(struct run *r)
 {
-    if (copy_log_fd(r) || check_xml(r))
+    if (copy_log_fd(r) || check_xml(r) || check_files(&r->options, r->err))
         return report_failure(r, STATUS_SETUP);
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)

@@ -55,5 +55,12 @@ def what_counts(stage):
         must(got == want, options, got)
 
 
+def bad_options(stage):
+    """A bad option is reported; if a status for findings is requested, before or after it, it is an error."""
+    for bad in ('nonsense=1', 'nonsense', 'frames=many', 'nonsense="a b"'):
+        for options, want in ((bad, 7), (bad + ':error_exitcode=9', 125), ('error_exitcode=9:' + bad, 125)):
+            must(status(stage, ['r'], options, leaves=True) == want, options)
+
+
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (every_end, own_exit, what_counts)])
+    main([(f.__name__, f) for f in (every_end, own_exit, what_counts, bad_options)])

@@ -123,8 +123,10 @@ def usage(stage):
         expect(got, USAGE, words, args)
         must(len(got[2].splitlines()) == 1, 'more than one line:', got[2])
     expect(run(stage, 'true', env={'RTCHECK_OPTIONS': 'quiet:bogus=1'}), USAGE, "option 'bogus'")
+    full = run(stage, '--help=all')
+    must(full[0] == 0 and '--allow-unchecked' in full[1], 'help:', full)
     help_text = run(stage, '--help')
-    must(help_text[0] == 0 and '--allow-unchecked' in help_text[1], 'help:', help_text)
+    must(help_text[0] == 0 and '--error-exitcode' in help_text[1] and len(help_text[1]) < len(full[1]) / 2, 'help:', help_text)
     must(max(len(line) for line in help_text[1].splitlines()) <= 80, 'help is too wide')
     must(run(stage, '-h') == help_text, '-h is not --help')
     version = run(stage, '--version')
@@ -348,8 +350,11 @@ def quiet(stage):
     must(run(stage, 'true', env={'RTCHECK_OPTIONS': 'quiet'})[2] == '', 'something was said')
     must(run(stage, '-quiet=no', 'true', env={'RTCHECK_OPTIONS': 'quiet'})[2] != '', 'nothing said')
     expect(run(stage, '-q', stage.program('launcher/own_malloc')), REFUSED, 'program was not checked: ')
-    got = run(stage, '-q', '--json=/proc/none/x', 'true')
-    must(got[0] == 0 and got[2].startswith('rtcheck: note: /proc/none/x cannot be written'), 'quiet about files', got)
+    for option in ('--json', '--sarif', '--junit', '--gitlab', '--xml-file'):
+        got = run(stage, '-q', option + '=/proc/none/x', 'echo', 'started')
+        must(got == (125, '', 'rtcheck: /proc/none/x cannot be written: No such file or directory\n'), option, got)
+    got = run(stage, '--json=/', 'echo', 'started')
+    must(got == (125, '', 'rtcheck: / cannot be written: Is a directory\n'), got)
     got = run(stage, '--json=/dev/full', '--log-file=/dev/full', 'true')
     must(got[0] == 0 and got[2] == 'rtcheck: log file /dev/full: No space left on device\n', 'a full disk', got)
     got = run(stage, '-q', '--json=/dev/full', 'true')
@@ -422,8 +427,10 @@ def json_file(stage):
     path = stage.room() + '/report.json'
     must(run(stage, '-q', '--json', path, 'sh', '-c', 'exit 5')[0] == 5 and os.path.exists(path),
          'no report')
-    got = run(stage, '--json=/nonexistent/report.json', 'sh', '-c', 'exit 5')
-    must(got[0] == 5 and '/nonexistent/report.json' in got[2], 'where it cannot be:', got)
+    inside = stage.room() + '/inside'
+    os.mkdir(inside)  # removed by the program: not known before it starts
+    got = run(stage, '--json=%s/report.json' % inside, 'sh', '-c', 'rmdir %s; exit 5' % inside)
+    must(got[0] == 5 and inside + '/report.json' in got[2], 'where it cannot be:', got)
 
 
 def small_files(stage):

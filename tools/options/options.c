@@ -112,33 +112,46 @@ static char *take_value(const char **at, char err[TOOLS_ERROR_BYTES])
     return value;
 }
 
+/* Set one option; advances *at past it.  *quotes: a missing pair of quotes would explain an error. */
+static int set_next(struct options *o, const char **at, bool *quotes, char err[TOOLS_ERROR_BYTES])
+{
+    const char *name = *at;
+    size_t n = strcspn(name, "=" SEPARATORS);
+    unsigned index = option_index(o->verb, name, n);
+    bool has_value = name[n] == '=', needs_quotes = *quotes && !has_value;
+    char *value = NULL, unused[TOOLS_ERROR_BYTES];
+    int bad = 0;
+
+    *at += n;
+    *quotes = has_value && name[n + 1] != '"' && name[n + 1] != '\'';
+    if (index == OPTION_COUNT_MAX)
+        bad = fail(err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60,
+                   name, needs_quotes ? " (a value with a colon or a space needs quotes)" : "");
+    if (has_value) {
+        ++*at;
+        value = take_value(at, bad ? unused : err);
+        if (!value) {
+            *at += strlen(*at);
+            return -EINVAL;
+        }
+    }
+    if (!bad)
+        bad = option_set(o, index, value, err);
+    free(value);
+    return bad;
+}
+
 int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES])
 {
+    char later[TOOLS_ERROR_BYTES];
     const char *at = text ? text : "";
-    bool is_after_value = false; /* whether the previous value was not quoted */
+    bool quotes = false;
+    int first = 0;
     while (*(at += strspn(at, SEPARATORS))) {
-        size_t n = strcspn(at, "=" SEPARATORS);
-        unsigned index = option_index(o->verb, at, n);
-        if (index == OPTION_COUNT_MAX)
-            return fail(
-                err, -EINVAL, "RTCHECK_OPTIONS: unknown option '%.*s'%s", n < 60 ? (int)n : 60, at,
-                is_after_value && at[n] != '=' ? " (a value with a colon or a space needs quotes)"
-                                               : "");
-        at += n;
-        is_after_value = *at == '=' && at[1] != '"' && at[1] != '\'';
-        char *value = NULL;
-        if (*at == '=') {
-            at++;
-            value = take_value(&at, err);
-            if (!value)
-                return -EINVAL;
-        }
-        int bad = option_set(o, index, value, err);
-        free(value);
-        if (bad)
-            return bad;
+        int bad = set_next(o, &at, &quotes, first ? later : err);
+        first = first ? first : bad;
     }
-    return 0;
+    return first;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -116,7 +116,7 @@ void options_free(struct options *o);
 /*
  * Add the settings of `text`: key=value:key=value, also separated by blanks; '_' equals '-' in
  * keys.  A value that contains a separator is enclosed in '..' or "..".  The last setting of a key
- * wins.  NULL is an empty text.  -EINVAL: err names the bad key or value.
+ * wins.  NULL is an empty text.  -EINVAL: err names the first bad key or value; all others are set.
  */
 int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES]);
 
@@ -214,6 +214,11 @@ int status_of_findings(const struct options *o, const struct report *r, int if_i
 
 /* Do the options request valgrind's XML? */
 bool xml_wanted(const struct options *o);
+/*
+ * Before the program starts: can the files be written that the options request?  Names with % are
+ * known only later.
+ */
+int check_files(const struct options *o, char err[TOOLS_ERROR_BYTES]);
 /*
  * Write all files that the options request besides the text.  `r` NULL: there are no results, and
  * files of earlier runs are removed.  Every file is tried; -errno and err are those of the first

@@ -3,9 +3,17 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/bits.h"
 #include "options.h"
+
+/* Options with the path of a file. */
+static const char *const names[] = {[REPORT_JSON] = "json",
+                                    [REPORT_SARIF] = "sarif",
+                                    [REPORT_JUNIT] = "junit",
+                                    [REPORT_GITLAB] = "gitlab"};
 
 bool xml_wanted(const struct options *o)
 {
@@ -62,16 +70,45 @@ static int print_xml(struct report *r, const struct options *o, const struct pri
     return bad;
 }
 
+/* Without creating it: an existing file, or a directory, that can be written. */
+static int check_writable(const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    char folder[PATH_MAX];
+    struct stat st;
+
+    if (stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            errno = EISDIR;
+        else if (access(path, W_OK) == 0)
+            return 0;
+    } else if (errno == ENOENT && strlen(path) < sizeof folder) {
+        strcpy(folder, path);
+        char *slash = strrchr(folder, '/');
+        if (slash)
+            slash[slash == folder] = '\0';
+        if (access(slash ? folder : ".", W_OK | X_OK) == 0)
+            return 0;
+    }
+    return fail(err, -errno, "%s cannot be written: %s", path, strerror(errno));
+}
+
+int check_files(const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    const char *xml = option_text(o, "xml-file");
+    int bad = xml_wanted(o) && *xml && !strchr(xml, '%') ? check_writable(xml, err) : 0;
+
+    for (unsigned i = 0; !bad && i < countof(names); i++)
+        if (*option_text(o, names[i]))
+            bad = check_writable(option_text(o, names[i]), err);
+    return bad;
+}
+
 int print_files(struct report *r, const struct options *o, const struct print_options *how,
                 char err[TOOLS_ERROR_BYTES])
 {
-    static const char *const names[] = {[REPORT_JSON] = "json",
-                                        [REPORT_SARIF] = "sarif",
-                                        [REPORT_JUNIT] = "junit",
-                                        [REPORT_GITLAB] = "gitlab"};
     int first = print_xml(r, o, how, err);
 
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+    for (unsigned i = 0; i < countof(names); i++) {
         const char *path = option_text(o, names[i]);
         int bad = !*path ? 0 : r ? report_write(r, i, path, how) : -ENODATA;
         if (bad == -ENODATA)
