@@ -192,22 +192,23 @@ static void note_not_scanned(const struct report *r, struct notes *notes)
 
 static void note_unwritten_errors(const struct report *r, struct notes *notes)
 {
-    struct process_set f = {0};
-    uint64_t errors = 0, cut = 0;
+    struct process_set f = {0}, cut = {0};
+    uint64_t errors = 0;
 
     for (const struct image *image = r->images; image; image = image->hh.next) {
-        if (image->errors_unwritten || image->leak_check == LEAKS_CUT)
+        if (image->errors_unwritten)
             process_set_add(&f, image);
+        if (image->leak_check == LEAKS_CUT)
+            process_set_add(&cut, image);
         errors += image->errors_unwritten;
-        cut += image->leak_check == LEAKS_CUT;
     }
     if (errors > 0)
         note_add(notes, true, "%s: %s not recorded: run file full",
                  process_set_text(&f, notes->deterministic).text,
                  count_text(errors, "more error was", "more errors were").text);
-    if (cut > 0)
+    if (cut.count > 0)
         note_add(notes, true, "%s: more leaks than are listed: run file full",
-                 process_set_text(&f, notes->deterministic).text);
+                 process_set_text(&cut, notes->deterministic).text);
 }
 
 static void note_unrecorded_errors(const struct report *r, struct notes *notes)

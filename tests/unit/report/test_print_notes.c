@@ -279,6 +279,18 @@ static void test_narrow(void **state)
     golden_add("three notes on 80 columns", text_of(&b, &narrow));
 }
 
+/* Each note is about its own processes. */
+static void test_full_file(void **state)
+{
+    struct build b = build_begin();
+
+    (void)state;
+    an_image(&b, 1, IMAGE_ROOT, 4);
+    unwritten(&b, an_image(&b, 2, IMAGE_FORK, 4));
+    cut(&b, an_image(&b, 3, IMAGE_FORK, 4));
+    golden_add("errors and leaks without room in two processes", text_of(&b, &plain));
+}
+
 /* Its actions are unknown, whatever else its header contains. */
 static void test_damaged_child(void **state)
 {
@@ -354,9 +366,10 @@ static void test_many_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_notes),         cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_damaged_child), cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_quiet),         cmocka_unit_test(test_many_notes),
+        cmocka_unit_test(test_notes),      cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_full_file),  cmocka_unit_test(test_damaged_child),
+        cmocka_unit_test(test_crash),      cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_many_notes),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }
