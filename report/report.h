@@ -284,10 +284,12 @@ uint64_t report_leaks(const struct report *r, uint32_t kinds);
  * Print new errors of a running program, one line for each of the first few. `fd` is the run file.
  * *l must be zeroed before the first call.
  */
+#define LIVE_LINES 10u
+
 struct live {
-    uint32_t places;   /* sites in the run at the last call */
-    uint32_t lines;    /* printed */
-    uint64_t until_ns; /* errors up to this time were printed */
+    uint32_t places;          /* sites in the run at the last call */
+    uint32_t lines;           /* printed */
+    char ids[LIVE_LINES][32]; /* of the errors in these lines */
 };
 
 void report_live(struct live *l, int fd, FILE *out, const struct print_options *how);

@@ -7,10 +7,11 @@
  * end.
  */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "text.h"
 
-#define LIVE_LINES 10u
+static_assert(sizeof(((struct live *)0)->ids[0]) == ID_BYTES, "each has room");
 
 static void line_put(struct report *r, struct error *e, const struct page *page)
 {
@@ -20,18 +21,28 @@ static void line_put(struct report *r, struct error *e, const struct page *page)
     error_print_line(r, e, page);
 }
 
-/* In order of time: errors up to l->until_ns were printed before. */
+/* Errors are distinguished by id, not by time: a process may record an older one later. */
+static bool was_printed(const struct live *l, const struct error *e)
+{
+    for (uint32_t i = 0; i < l->lines && i < LIVE_LINES; i++)
+        if (strcmp(l->ids[i], e->id) == 0)
+            return true;
+    return false;
+}
+
 static void new_errors_put(struct report *r, struct live *l, const struct page *page)
 {
     for (uint32_t i = 0; i < r->error_count; i++) {
         struct error *e = &r->errors[i];
-        if (!error_is_shown(e) || is_hidden(&e->disposition) || e->time_ns <= l->until_ns)
+        if (!error_is_shown(e) || is_hidden(&e->disposition) || was_printed(l, e))
             continue;
-        l->until_ns = e->time_ns;
-        if (l->lines++ < LIVE_LINES)
-            line_put(r, e, page);
-        else if (l->lines == LIVE_LINES + 1)
+        if (l->lines == LIVE_LINES) {
             fputs("rtcheck: there are more: at the end\n", page->out);
+            l->lines++;
+            return;
+        }
+        strcpy(l->ids[l->lines++], e->id);
+        line_put(r, e, page);
     }
 }
 
