@@ -42,6 +42,9 @@ struct leak_sum hidden_indirect(const struct report *r, const struct print_optio
 bool rule_is_unused(const struct rule *rule);
 /* The number of lines that suppressed_print prints without being requested by an option. */
 uint32_t suppressed_lines(const struct report *r);
+#define SUPPRESSED_HEADING "SUPPRESSED"
+#define SUPPRESSED_INDENT 16 /* column of the text after the heading, and of further lines */
+
 void suppressed_print(const struct report *r, const struct page *page);
 /*
  * The same for formats of other tools: prints if an option requests it or a rule needs attention.

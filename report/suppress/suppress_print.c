@@ -11,7 +11,6 @@
 #include "json.h"
 #include "suppress_priv.h"
 
-#define COLUMN 16
 #define BROAD_FINDINGS 10u /* of one rule */
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -112,7 +111,7 @@ static void rule_put(const struct rule *rule, FILE *out)
 
 static void indent(const struct page *page)
 {
-    fprintf(page->out, "%*s", COLUMN, "");
+    fprintf(page->out, "%*s", SUPPRESSED_INDENT, "");
 }
 
 static void limits_print(const struct rule *rule, const struct page *page)
@@ -223,9 +222,9 @@ void suppressed_print(const struct report *r, const struct page *page)
     if (!r->rules || (suppressed_lines(r) == 0 && !is_requested(page->how)))
         return;
     set_colour(page, COLOUR_HEADING);
-    fputs("SUPPRESSED", page->out);
+    fputs(SUPPRESSED_HEADING, page->out);
     set_colour(page, COLOUR_NONE);
-    fprintf(page->out, "%*s", COLUMN - 10, "");
+    fprintf(page->out, "%*s", SUPPRESSED_INDENT - (int)strlen(SUPPRESSED_HEADING), "");
     if (sum_put(&sum, &indirect, page->out))
         fprintf(page->out, ", by %s", count_text(sum.rules, "rule", "rules").text);
     else

@@ -115,6 +115,33 @@ static char *leaks_text(struct report *r, uint32_t most, uint32_t number, struct
     return text_end(&page, &text);
 }
 
+/* Print the section of the room below, whose lines are not broken, in the width of the page. */
+static void suppressed_print_wrapped(const struct report *r, const struct page *page)
+{
+    struct print_options how = *page->how;
+    struct page plain = *page;
+    size_t bytes, heading = strlen(SUPPRESSED_HEADING);
+    char *text = NULL, *rest, *line;
+
+    how.color = false;
+    plain.how = &how;
+    plain.out = xalloc(open_memstream(&text, &bytes));
+    suppressed_print(r, &plain);
+    rest = text_end(&plain, &text);
+    while ((line = strsep(&rest, "\n")) && *line) {
+        bool is_head = strncmp(line, SUPPRESSED_HEADING, heading) == 0;
+        if (is_head) {
+            set_colour(page, COLOUR_HEADING);
+            fputs(SUPPRESSED_HEADING, page->out);
+            set_colour(page, COLOUR_NONE);
+        }
+        words_put(page, is_head ? (uint32_t)heading : 0, SUPPRESSED_INDENT, 0,
+                  line + (is_head ? heading : 0));
+        fputc('\n', page->out);
+    }
+    free(text);
+}
+
 /* What follows the findings, without the last lines: these need the findings' ids. */
 static char *tail_text(struct report *r, const struct outcome *outcome, struct page page)
 {
@@ -124,7 +151,7 @@ static char *tail_text(struct report *r, const struct outcome *outcome, struct p
 
     page.out = xalloc(open_memstream(&text, &bytes));
     rules_print(r, &page);
-    suppressed_print(r, &page);
+    suppressed_print_wrapped(r, &page);
     baseline_print(r, &page);
     use_print(r, outcome->main, &page);
     maps_print(r, &page);

@@ -14,6 +14,7 @@
 #define BUILD_AREAS 260u
 #include "named_frames.h"
 #include "golden.h"
+#include "rules.h"
 
 #define LIBC 0x7f1000000000ull
 #define USUAL \
@@ -365,6 +366,43 @@ static void test_wrappers(void **state)
     free(text);
 }
 
+/* Suppressed findings are summed on lines of the page's width, too. */
+static void test_suppressed(void **state)
+{
+    static const char rules_text[] =
+        "# reason: a table that lives as long as the process, which no one frees at its end\n"
+        "leak:pool_take\nleak:not_there\n";
+
+    (void)state;
+    for (unsigned color = 0; color < 2; color++) {
+        struct print_options how = {USUAL,
+                                    .columns = 80,
+                                    .color = color,
+                                    .used_rules = true,
+                                    .stale_rules = true,
+                                    .use = PRINT_USE_NOTHING};
+        struct build b = wrapped();
+        struct report *r = collect(&b);
+        struct rules *rules = rules_new();
+        char err[REPORT_ERROR_BYTES], *text = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_non_null(out);
+        assert_int_equal(rules_read_text(rules, "/app/x.supp", rules_text, sizeof rules_text - 1,
+                                         err, sizeof err),
+                         0);
+        rules_seal(rules);
+        frames_name(r);
+        report_suppress(r, rules);
+        report_print_text(r, out, &how);
+        fclose(out);
+        report_close(r);
+        rules_free(rules);
+        golden_add(color ? "suppressed, in colours" : "suppressed", text);
+        free(text);
+    }
+}
+
 /* ---- long reports -------------------------------------------------------------------------- */
 
 static struct build hundred_errors(void)
@@ -695,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_suppressed),
         cmocka_unit_test(test_hundred_errors),
         cmocka_unit_test(test_ten_thousand_leaks),
         cmocka_unit_test(test_two_hundred_processes),
