@@ -1,9 +1,11 @@
 /*
  * ids.c - ids of findings that stay the same from run to run, machine to machine, build to build.
  *
- * An id is a hash of the names of modules and functions, with offsets only where a name is missing.
- * It is the same until the call is moved into another function. Frames of the C library before main
- * are left out: machines with symbols of libc have other names for them.
+ * An id is a hash of the names of libraries and functions, with offsets only where a name is
+ * missing. It is the same until the call is moved into another function. The program has no name
+ * in it, so that its file may be renamed or copied. Names end before what the compiler appends to
+ * the names of copies and parts of functions, and before versions. Frames of the C library before
+ * main are left out: machines with symbols of libc have other names for them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +26,36 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash_bytes(hash, text, strlen(text) + 1);
 }
 
+static bool is_program(const struct report *r, const struct module *module)
+{
+    return strcmp(program_path(r, module->image), module->path) == 0;
+}
+
+/* How much of a symbol's name is that of the function in the source. */
+static size_t name_length(const char *name)
+{
+    static const char *const suffixes[] = {".constprop.", ".isra.", ".part.",      ".cold",
+                                           ".lto_priv.",  ".llvm.", ".localalias", "@"};
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < countof(suffixes); i++) {
+        const char *at = strstr(name, suffixes[i]);
+        if (at && at > name && (size_t)(at - name) < length)
+            length = (size_t)(at - name);
+    }
+    return length;
+}
+
 static uint64_t hash_frame(const struct report *r, const struct frame *frame, uint64_t hash)
 {
     if (frame->module == NO_MODULE)
         return hash_text(hash, "?"); /* addresses differ from run to run */
-    hash = hash_text(hash, base_name(r->modules[frame->module].path));
-    if (frame->system_name)
-        return hash_text(hash, frame->system_name);
+    const struct module *module = &r->modules[frame->module];
+    hash = hash_text(hash, is_program(r, module) ? "" : base_name(module->path));
+    if (frame->system_name) {
+        hash = hash_bytes(hash, frame->system_name, name_length(frame->system_name));
+        return hash_bytes(hash, "", 1);
+    }
     return hash_bytes(hash, &frame->offset, sizeof frame->offset);
 }
 

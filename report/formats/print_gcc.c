@@ -2,7 +2,7 @@
  * print_gcc.c - the report in the format of compiler diagnostics, for editors that jump from line
  * to line:
  *
- *     src/copy.c:33: warning: 26 bytes in 1 block leaked (mel-0295797a) [mel]
+ *     src/copy.c:33: warning: 26 bytes in 1 block leaked (mel-15787c7f) [mel]
  *     src/copy.c:106: note: called by: lose
  */
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * print_github.c - the report for GitHub's runner: one workflow command per finding, which GitHub
  * shows beside the source line, and a page in Markdown for the job.
  *
- *     ::error file=src/copy.c,line=33,title=memory leak (mel-0295797a)::found a block of 26 bytes
+ *     ::error file=src/copy.c,line=33,title=memory leak (mel-15787c7f)::found a block of 26 bytes
  *
  * GitHub shows only ten commands of a level. If there are more, the tenth has the number of the
  * rest.

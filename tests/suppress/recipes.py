@@ -36,7 +36,7 @@ def main():
     must(run(use).returncode == 125, "there is no file yet")
     for i in ids:
         run("rtcheck ./prog")
-        must(run(add.replace("mel-0295797a", i)).returncode == 0, i)
+        must(run(add.replace("mel-15787c7f", i)).returncode == 0, i)
     must(run(use).returncode == 7, "all are suppressed")
 
     update, compare = baseline.splitlines()

@@ -92,6 +92,33 @@ static void test_before_main(void **state)
     report_drop(&r);
 }
 
+/* The id of a stack of one function with this name. */
+static const char *id_of_name(struct report *r, char *name)
+{
+    uint32_t site = SITE(r, PROG + 1);
+
+    r->frames[r->sites[site].frames[0]].system_name = name;
+    return id(r, "duf", site);
+}
+
+/* What compilers append to the names of copies and parts of functions does not count. */
+static void test_names_of_copies(void **state)
+{
+    static char plain[] = "grow";
+    static char same[][32] = {"grow.constprop.0", "grow.isra.0.cold", "grow.part.0",
+                              "grow.lto_priv.3",  "grow.llvm.12345",  "grow@@V1.0"};
+    static char other[][32] = {"growth", "grow.c", "grow..2E", ".cold", "_ZN4growE"};
+    struct report r = a_report();
+    const char *one = id_of_name(&r, plain);
+
+    (void)state;
+    for (size_t i = 0; i < countof(same); i++)
+        assert_string_equal(one, id_of_name(&r, same[i]));
+    for (size_t i = 0; i < countof(other); i++)
+        assert_string_not_equal(one, id_of_name(&r, other[i]));
+    report_drop(&r);
+}
+
 /* Addresses without a module differ between runs. */
 static void test_no_module(void **state)
 {
@@ -120,9 +147,8 @@ static void test_make_unique(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_makes_an_id),
-        cmocka_unit_test(test_before_main),
-        cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_what_makes_an_id), cmocka_unit_test(test_before_main),
+        cmocka_unit_test(test_names_of_copies),  cmocka_unit_test(test_no_module),
         cmocka_unit_test(test_make_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
