@@ -323,6 +323,14 @@ int report_write_launcher_record(const struct report *r, int fd);
 void report_print_text(struct report *r, FILE *out, const struct print_options *how);
 
 /*
+ * The id of the finding that `given` means: an id, or the beginning of one. -ENOENT: there is none;
+ * -EINVAL: there are several, which err lists. Call after report_collect.
+ */
+#define REPORT_ID_BYTES 32
+int report_find_id(struct report *r, const char *given, char id[REPORT_ID_BYTES], char *err,
+                   size_t room);
+
+/*
  * Print all details of the error, leak or record with this id. false: there is none. Call after
  * report_collect.
  */

@@ -1,7 +1,7 @@
 /*
  * cmd_report.c - `rtcheck report`: print the report of a run file.
  *
- * Without FILE it is the newest unreported run: last.pool, or the file of a run by hand whose
+ * Without FILE it is the newest run that is kept, or the file of a run by hand whose
  * processes were killed before they could start a reporter.  --end FILE is that reporter.  It is
  * started by a checked process, which waits on a futex in the file.  --check IMAGE FILE reports a
  * leak check in mid-run.

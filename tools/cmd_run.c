@@ -275,7 +275,7 @@ static int run_program(struct run *r)
     while (last[1])
         last++;
     signals_begin(&r->was);
-    keeper_start(&r->keeper, &r->file, *last, &r->warnings);
+    keeper_start(&r->keeper, &r->file, r->program.path, *last, &r->warnings);
     int bad = start_fork(&start, &r->started, r->err);
     if (!bad && (bad = open_log(r)) != 0) {
         start_error(&r->started); /* gives up: the child exits silently */
@@ -365,9 +365,9 @@ static void keep_pool(struct run *r)
     if (!wanted || *r->unchecked)
         return;
     report_file_kept(r);
-    int bad = state_last_pool(r->pool, sizeof r->pool, true, err);
-    if (!bad && (bad = report_save(r->file.fd, r->pool, LAST_POOL_BYTES_MAX)) != 0)
-        fail(err, 0, "%s: %s", r->pool, strerror(-bad));
+    int bad = state_run_path(r->pool, sizeof r->pool, r->program.path, r->started.pid, err);
+    if (!bad)
+        bad = state_keep(r->file.fd, r->pool, err);
     if (bad) {
         r->pool[0] = '\0';
         warnings_add(&r->unwritten, "run file not kept: %.130s", err);

@@ -2,7 +2,7 @@
  * cmd_suppress.c - `rtcheck suppress add ID [--file=FILE] [RUN]`: add a rule for one finding of a
  * run to a suppression file.
  *
- * RUN is a run file, by default the newest unreported one.  FILE is rtcheck.supp by default.  The
+ * RUN is a run file, by default the newest that has the finding.  FILE is rtcheck.supp by default.  The
  * rule's name is the finding's id; a rule that exists is not added again.
  */
 #include <errno.h>
@@ -18,24 +18,36 @@
 enum { STATUS_NO_SUCH_ID = 1 };
 
 struct add {
-    const char *id;
+    const char *given; /* an id, or its beginning */
     const char *file;
+    char id[REPORT_ID_BYTES];
+    bool is_unreadable;    /* the file that was tried last */
+    bool searches;         /* files that cannot be read are passed over: they may just be removed */
+    char newest[PATH_MAX]; /* of the runs that do not have it; "" = none */
+    int status;
 };
 
 /* The rule's text, to be freed.  NULL: err has the reason; if err is empty, there is no such id. */
-static char *rule_text(const struct add *add, const char *run, char err[TOOLS_ERROR_BYTES])
+static char *rule_text(struct add *add, const char *run, char err[TOOLS_ERROR_BYTES])
 {
     struct report *r;
     char *text = NULL;
     size_t bytes;
     FILE *out;
+    int bad;
 
     *err = '\0';
-    if (report_open(&r, run, err) != 0)
+    add->id[0] = '\0';
+    add->is_unreadable = report_open(&r, run, err) != 0;
+    if (add->is_unreadable)
         return NULL;
     report_want_reachable(r);
     report_want_mapped(r);
-    out = report_collect(r, err) == 0 ? open_memstream(&text, &bytes) : NULL;
+    bad = report_collect(r, err);
+    add->is_unreadable = bad != 0;
+    if (!bad && report_find_id(r, add->given, add->id, err, TOOLS_ERROR_BYTES) == -ENOENT)
+        *err = '\0';
+    out = !bad && !*err && *add->id ? open_memstream(&text, &bytes) : NULL;
     if (out) {
         report_print_rule(r, add->id, out);
         fclose(out);
@@ -98,41 +110,44 @@ static int file_add(const char *path, const char *text, char err[TOOLS_ERROR_BYT
     return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 
-static int add_rule(const struct add *add, const char *run)
+/* -ENOENT: the run has no such id with a stack. */
+static int add_rule(const char *run, void *data)
 {
+    struct add *add = data;
     char err[TOOLS_ERROR_BYTES];
     char *text = rule_text(add, run, err);
     int bad;
 
-    if (!text && *err)
-        return print_failure(err);
-    if (!text) {
-        fprintf(stderr, "rtcheck: there is no %s with a stack in %s\n", add->id, run);
-        return STATUS_NO_SUCH_ID;
+    if (!text && (!*err || (add->searches && add->is_unreadable))) {
+        if (!*add->newest)
+            snprintf(add->newest, sizeof add->newest, "%s", run);
+        return -ENOENT;
     }
-    bad = file_check(add->file, err);
+    bad = text ? file_check(add->file, err) : -EINVAL;
     if (!bad && file_has(add->file, add->id))
         printf("%s has a rule for %s\n", add->file, add->id);
     else if (!bad)
         bad = file_add(add->file, text, err);
     free(text);
-    return bad ? print_failure(err) : 0;
+    add->status = bad ? print_failure(err) : 0;
+    return 0;
 }
 
 static int suppress(struct options *o, int count, char **operands)
 {
-    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
-    struct add add = {operands[1], option_text(o, "file")};
-    struct options none;
-    int bad = 0;
+    struct add add = {.given = operands[1], .file = option_text(o, "file"), .searches = count < 3};
+    char err[TOOLS_ERROR_BYTES] = "";
+    int got;
 
     if (strcmp(operands[0], "add") != 0)
         return print_usage(&verb_suppress);
-    options_init(&none);
-    if (count < 3)
-        bad = find_run(&none, path, sizeof path, NULL, err);
-    options_free(&none);
-    return bad ? print_failure(err) : add_rule(&add, count < 3 ? path : operands[2]);
+    got = count == 3 ? add_rule(operands[2], &add) : find_run_where(NULL, add_rule, &add, err);
+    if (got != -ENOENT)
+        return add.status;
+    if (!*add.newest)
+        return print_failure(err);
+    fprintf(stderr, "rtcheck: there is no %s with a stack in %s\n", add.given, add.newest);
+    return STATUS_NO_SUCH_ID;
 }
 
 static const struct option_info options[] = {
@@ -143,8 +158,9 @@ static const struct option_info options[] = {
 const struct verb verb_suppress = {
     .name = "suppress",
     .usage = "suppress add [OPTION]... ID [RUN]",
-    .about = "Adds a rule for one finding of a run, by default the newest, to a suppression\n"
-             "file.  The rule's name is the id; a rule that exists is not added again.",
+    .about =
+        "Adds a rule for one finding of a run, by default the newest that has it,\n"
+        "to a suppression file.  The rule's name is the id; a rule that exists is not added again.",
     .options = options,
     .option_count = countof(options),
     .least = 2,

@@ -1,4 +1,4 @@
-/* find_run.c - select a run file if the command line names none. */
+/* find_run.c - run files, if the command line names none: those kept, and those of runs by hand. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -10,7 +10,7 @@
 
 #include "tools.h"
 
-#define OTHERS_MAX 64
+#define OTHERS_MAX (RUNS_KEPT_MAX + 64u)
 
 struct found {
     char path[PATH_MAX];
@@ -77,15 +77,31 @@ static int newest_first(const void *a_, const void *b_)
     return a->start_ns > b->start_ns ? -1 : a->start_ns < b->start_ns;
 }
 
-static void find_all(struct finds *f, const struct options *o)
+/* The newest that can be read; or all, which the caller opens one after the other. */
+static void consider_kept(struct finds *f, bool all)
 {
-    const char *pool_dir = option_text(o, "pool-dir");
-    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+    size_t count;
+    struct kept_run *runs = state_runs(&count);
 
+    for (size_t i = 0; i < count && f->count < OTHERS_MAX && (all || f->count == 0); i++) {
+        if (!all) {
+            consider(f, runs[i].path, true);
+            continue;
+        }
+        struct found *found = &f->at[f->count++];
+        *found = (struct found){.start_ns = (uint64_t)runs[i].time.tv_sec * 1000000000u +
+                                            (uint64_t)runs[i].time.tv_nsec};
+        snprintf(found->path, sizeof found->path, "%s", runs[i].path);
+    }
+    free(runs);
+}
+
+static void find_all(struct finds *f, const struct options *o, bool all_kept)
+{
     f->count = 0;
-    if (state_last_pool(path, sizeof path, false, err) == 0)
-        consider(f, path, true);
-    consider_folder(f, pool_dir);
+    consider_kept(f, all_kept);
+    if (o)
+        consider_folder(f, option_text(o, "pool-dir"));
     consider_folder(f, getenv("RTCHECK_POOL_DIR"));
     consider_folder(f, getenv("XDG_RUNTIME_DIR"));
     consider_folder(f, "/dev/shm");
@@ -94,19 +110,28 @@ static void find_all(struct finds *f, const struct options *o)
     qsort(f->at, f->count, sizeof f->at[0], newest_first);
 }
 
+static int find(struct finds **f, const struct options *o, bool all_kept,
+                char err[TOOLS_ERROR_BYTES])
+{
+    *f = malloc(sizeof **f);
+    if (!*f)
+        return fail(err, -ENOMEM, "no memory");
+    find_all(*f, o, all_kept);
+    if ((*f)->count > 0)
+        return 0;
+    free(*f);
+    return fail(err, -ENOENT,
+                "no run to report: no file was kept, none was left by a killed process");
+}
+
 int find_run(const struct options *o, char *path, size_t room, FILE *out,
              char err[TOOLS_ERROR_BYTES])
 {
-    struct finds *f = malloc(sizeof *f);
+    struct finds *f;
+    int bad = find(&f, o, false, err);
 
-    if (!f)
-        return fail(err, -ENOMEM, "no memory");
-    find_all(f, o);
-    if (f->count == 0) {
-        free(f);
-        return fail(err, -ENOENT,
-                    "no run to report: no file was kept, none was left by a killed process");
-    }
+    if (bad)
+        return bad;
     snprintf(path, room, "%s", f->at[0].path);
     if (out) {
         fprintf(out, "rtcheck: run file %s\n", path);
@@ -115,4 +140,19 @@ int find_run(const struct options *o, char *path, size_t room, FILE *out,
     }
     free(f);
     return 0;
+}
+
+int find_run_where(const struct options *o, int (*look)(const char *path, void *data), void *data,
+                   char err[TOOLS_ERROR_BYTES])
+{
+    struct finds *f;
+    int got = find(&f, o, true, err);
+
+    if (got)
+        return got;
+    got = -ENOENT;
+    for (unsigned i = 0; i < f->count && got == -ENOENT; i++)
+        got = look(f->at[i].path, data);
+    free(f);
+    return got;
 }

@@ -30,7 +30,7 @@
 /* ---- verbs.c --------------------------------------------------------------------------------- */
 
 extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
-    verb_dump, verb_selftest, verb_valgrind;
+    verb_dump, verb_selftest, verb_list, verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
 /* Read the command line, argv[0] is ignored, and call the verb. Return the exit status. */
@@ -66,7 +66,14 @@ bool pager_end(struct pager *p);
 /* ---- find_run.c ------------------------------------------------------------------------------ */
 
 /*
- * Find the newest unreported run: last.pool, or a file left by a run by hand.  If `out` is not
+ * Call `look` for all run files that are kept or were left by runs by hand, the newest first, until
+ * it returns another value than -ENOENT, and return that.  `o`: NULL, or options with pool-dir.
+ * -ENOENT also if there are none: then err says so.
+ */
+int find_run_where(const struct options *o, int (*look)(const char *path, void *data), void *data,
+                   char err[TOOLS_ERROR_BYTES]);
+/*
+ * Find the newest unreported run: the newest that is kept, or a file left by a run by hand.  If `out` is not
  * NULL, print its path and the paths of the others.  -ENOENT: there is none.
  */
 int find_run(const struct options *o, char *path, size_t room, FILE *out,

@@ -5,7 +5,7 @@
 #include "tools.h"
 
 static const struct verb *const verbs[] = {
-    &verb_run,    &verb_report, &verb_show, &verb_suppress,
+    &verb_run,    &verb_report, &verb_show, &verb_suppress, &verb_list,
     &verb_events, &verb_stat,   &verb_dump, &verb_selftest,
 };
 

@@ -3,6 +3,7 @@
  *
  *   findings.c    all findings as one list, for formats without sections
  *   error_ids.c, leak_ids.c   codes and ids (ids.c), which are stable from run to run
+ *   find_id.c     the id that a shortened one means (report.h)
  *   group.c       blocks in use by site, sorted
  *   leak_rows.c   leaks that are shown as one row, and their sums
  *   error_sentences.c, leak_sentences.c   every sentence about a finding

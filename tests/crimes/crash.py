@@ -177,7 +177,7 @@ def registers():
     known = {"rax": 0x40, "rbx": 0x1122334455667788, "r8": 0xfeed, "r15": 2 ** 64 - 2, "rip": int(error["crash"]["pc"], 16)}
     if len(got) != 18 or any(int(got[name], 16) != value for name, value in known.items()):
         wrong("by_registers", "JSON: %s" % got)
-    show = [BUILD + "/bin/rtcheck", "show", error["id"], directory + "/rtcheck/last.pool"]
+    show = [BUILD + "/bin/rtcheck", "show", error["id"], directory + "/rtcheck/last"]
     shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
     lines = [line for line in shown.splitlines() if re.search(r" 0x[0-9a-f]{16}( |$)", line)]
     if [re.findall(r"(\w+) +0x[0-9a-f]{16}", line) for line in lines] != [

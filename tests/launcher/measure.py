@@ -181,7 +181,7 @@ def kept(stage):
     state = stage.room()
     subprocess.run([stage.rtcheck, 'run', '--measure=1', '--keep', path, '0', '0'], stdin=subprocess.DEVNULL,
                    capture_output=True, env={**clean_environment(), 'XDG_STATE_HOME': state}, timeout=100)
-    reported = subprocess.run([stage.rtcheck, 'report', state + '/rtcheck/last.pool'], env=clean_environment(),
+    reported = subprocess.run([stage.rtcheck, 'report', state + '/rtcheck/last'], env=clean_environment(),
                           capture_output=True, text=True, timeout=100)
     must(reported.returncode == 0 and '\nrtcheck: no errors' in reported.stdout, reported.stdout)
 

@@ -433,7 +433,7 @@ def launcher_killed(stage):
     must(c.process.wait(SECONDS) == -signal.SIGKILL, 'the launcher lives')
     os.kill(c.program, signal.SIGUSR1)
     c.lines.until('USR1')
-    pool = state + '/rtcheck/last.pool'
+    pool = state + '/rtcheck/last'
     must(not os.path.exists(pool), 'kept while the program runs')
     c.process.stdin.close()
     c.lines.to_end()

@@ -366,15 +366,16 @@ def kept(stage):
     env = {'XDG_STATE_HOME': room + '/a/state'}
     must(run(stage, '-q', 'true', env=env)[0] == 0 and os.listdir(room) == [], os.listdir(room))
     got = run(stage, '--keep', 'sh', '-c', 'exit 4', env=env)
-    pool = room + '/a/state/rtcheck/last.pool'
-    expect(got, 4, pool)
+    pool = room + '/a/state/rtcheck/last'
+    expect(got, 4, 'run file: ' + os.path.realpath(pool))
+    must(re.fullmatch(r'sh\.\d+\.\d{8}T\d{6}', os.readlink(pool)), os.readlink(pool))
     must(os.stat(pool).st_mode & 0o777 == 0o600, 'mode')
     for path in (room + '/a', os.path.dirname(pool)):
         must(os.stat(path).st_mode & 0o777 == 0o700, 'mode of', path)
     bad = run(stage, '--keep', 'sh', '-c', 'exit 4', env={'XDG_STATE_HOME': '/proc/none'})
     must(bad[0] == 4 and 'not kept' in bad[2], 'where it cannot be:', bad)
     home = {'XDG_STATE_HOME': '', 'HOME': room}
-    expect(run(stage, '--keep', 'true', env=home), 0, room + '/.local/state/rtcheck/last.pool')
+    expect(run(stage, '--keep', 'true', env=home), 0, room + '/.local/state/rtcheck/true.')
 
 
 def findings(stage):
@@ -382,7 +383,7 @@ def findings(stage):
     faulty = stage.program('launcher/faulty')
     room = stage.room()
     env = {'XDG_STATE_HOME': room}
-    pool = room + '/rtcheck/last.pool'
+    pool = room + '/rtcheck/faulty.'
     got = run(stage, faulty, '5', env=env)
     expect(got, 5, 'rtcheck: 1 problem; no leaks; exit status 5; run file: ' + pool)
     must(re.match(r'rtcheck: 1 problem in .* \(pid \d+\): 1 double free\n', got[2]), got[2])
@@ -396,9 +397,9 @@ def findings(stage):
     expect(run(stage, '--error-exitcode=0', faulty, '5', env=env), 5, 'exit status 5')
     expect(run(stage, '--error-exitcode=23', faulty, '0', 'kill', env=env), -signal.SIGKILL, '1 problem')
     expect(run(stage, '-q', faulty, '5', env=env), 5, '1 problem')
-    os.unlink(pool)
+    shutil.rmtree(room + '/rtcheck')
     expect(run(stage, '--error-exitcode=23', faulty, '5', 'nothing', env=env), 5, 'rtcheck: no errors, no leaks; exit status 5')
-    must(not os.path.exists(pool), 'kept for nothing')
+    must(not os.path.exists(room + '/rtcheck'), 'kept for nothing')
 
 
 def findings_of_children(stage):
@@ -441,7 +442,7 @@ def small_files(stage):
               env={'XDG_STATE_HOME': room}, preexec_fn=lambda: resource.setrlimit(
                   resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)))
     must(got[0] == 0 and got[2] == '', 'status', got)
-    for path in [*files.values(), room + '/rtcheck/last.pool']:
+    for path in [*files.values(), room + '/rtcheck/last']:
         must(os.path.getsize(path) > 0, path, 'is empty')
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # rtc-test: report/identity ci 120
 """An id is the same with every output option, in every format, by hand, by another path of a library, for a renamed or
-stripped program, and at -O0 and -O2 where the frames are equal."""
+stripped program, and at -O0 and -O2 where the frames are equal; and it may be shortened."""
 import json
 import os
 import pathlib
@@ -128,6 +128,32 @@ def every_file(all_ids):
         must(done.returncode == 0, "the baseline of O0/program", program, done)
 
 
+def shortened(all_ids):
+    run(RTCHECK, "O0/program", "O0/lib.so")
+    for finding in sorted(all_ids)[:3]:
+        whole = run(RTCHECK, "show", finding)
+        must(whole.returncode == 0 and whole.stdout.startswith(finding), finding, whole)
+        for length in range(1, len(finding)):
+            given = finding[:length]
+            meant = sorted(i for i in all_ids if i.startswith(given))
+            if given in all_ids:
+                continue
+            done = run(RTCHECK, "show", given)
+            if len(meant) == 1:
+                must(done.returncode == 0 and done.stdout == whole.stdout, given, done)
+            elif length > 3:
+                must(done.returncode == 1 and done.stderr.startswith("rtcheck: %s is ambiguous: " % given), given, done)
+                must(set(re.findall(ID, done.stderr)) <= set(meant), given, done)
+    for given in "duf-x", "nothing", "", "d" * 50:
+        done = run(RTCHECK, "show", given)
+        must(done.returncode == 1 and "rtcheck: there is no" in done.stderr, given, done)
+    finding, = (i for i in all_ids if i.startswith("duf-"))
+    done = run(RTCHECK, "suppress", "add", "duf-")
+    must(done.returncode == 0 and finding in pathlib.Path("rtcheck.supp").read_text(), done)
+    must("has a rule for " + finding in run(RTCHECK, "suppress", "add", "du").stdout, "the same again")
+    must(run(RTCHECK, "suppress", "add", "mel").returncode != 0, "ambiguous")
+
+
 pathlib.Path("lib.cc").write_text(LIBRARY)
 pathlib.Path("main.c").write_text(MAIN)
 built("O0", "-O0")
@@ -135,3 +161,4 @@ FOUND = ids(RTCHECK, "O0/program", "O0/lib.so")
 must(len(FOUND) == 8 and {i[:3] for i in FOUND} == {"duf", "maf", "wua", "mel"}, FOUND)
 every_output(FOUND)
 every_file(FOUND)
+shortened(FOUND)

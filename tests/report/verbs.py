@@ -177,7 +177,7 @@ def show_one():
 
 @check
 def show_of_the_newest():
-    kept = make("state/rtcheck/last.pool", later(99))
+    kept = make("state/rtcheck/p.1.20260101T000000", later(99))
     must(rtcheck("show", "duf-360faff4").stdout.startswith("duf-360faff4  double free"))
     kept.unlink()
 
@@ -306,7 +306,7 @@ def newest_of_all():
     done = rtcheck("report", env=env)
     must(str(HERE) not in done.stdout, done.stdout)
     must(done.returncode == 0 or done.stderr.startswith("rtcheck: no run to report"), done.stderr)
-    kept = str(HERE / make("state/rtcheck/last.pool", later(5)))
+    kept = str(HERE / make("state/rtcheck/p.1.20260101T000000", later(5)))
     must(reported(rtcheck("report", env=env)) == (kept, []))
     older = str(make(hand / "rtcheck.p.1.1.pool", "hand", "open", later(1)))
     make(hand / "rtcheck.p.2.1.pool", "hand", "open", later(9), f"pid={os.getpid()}")  # still runs

@@ -144,7 +144,7 @@ class Run:
 
     def pool_file(self):
         """The run file that was kept or left behind."""
-        found = [self.room + '/state/rtcheck/last.pool'] if self.how == 'launcher' else \
+        found = [self.room + '/state/rtcheck/last'] if self.how == 'launcher' else \
             [self.pool_dir + '/' + n for n in sorted(os.listdir(self.pool_dir))]
         found = [f for f in found if os.path.exists(f)]
         must(len(found) == 1, 'one run file expected:', found)

@@ -168,7 +168,7 @@ def add():
     done = suppress("add", one)
     must(done.stdout == "rtcheck.supp has a rule for %s\n" % one and open("rtcheck.supp").read() == text, done)
     write("mine.supp", "leak:nothing") # without a newline at its end
-    done = suppress("add", two, "--file=mine.supp", "rtcheck/last.pool")
+    done = suppress("add", two, "--file=mine.supp", "rtcheck/last")
     must(done.returncode == 0, done)
     must(rtcheck(THREE, "--suppressions=mine.supp")[0] == ids - {two}, "added to a file")
     rtcheck(THREE)

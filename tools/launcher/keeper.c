@@ -8,7 +8,7 @@
  *
  * The keeper has two more tasks.  If the launcher has stopped together with its program and only
  * the program is continued, the keeper continues the launcher.  If the launcher is killed, the
- * keeper waits for the program and saves the run file as last.pool.
+ * keeper waits for the program and saves the run file.
  *
  * Rejected alternatives: pending masks of the program (/proc/PID/status) contain a signal only
  * until it is delivered.  Two equal signals in short succession merge, so counting the launcher's
@@ -52,6 +52,7 @@ struct answer {
 struct keeping {
     int fd;
     const struct run_file *file;
+    const char *name; /* of the program */
     pid_t launcher;
     pid_t program;
     int program_fd; /* pidfd, -1: the kernel does not support it */
@@ -111,8 +112,8 @@ static void save_and_exit(const struct keeping *k)
     char pool[4096], err[TOOLS_ERROR_BYTES];
     if (k->program > 0 && k->file->fd >= 0) {
         wait_for_program(k);
-        if (state_last_pool(pool, sizeof pool, true, err) == 0)
-            report_save(k->file->fd, pool, LAST_POOL_BYTES_MAX);
+        if (state_run_path(pool, sizeof pool, k->name, k->program, err) == 0)
+            state_keep(k->file->fd, pool, err);
     }
     if (k->file->is_named)
         unlink(k->file->path);
@@ -169,9 +170,10 @@ static void disguise(char *last)
     (void)!chdir("/");
 }
 
-static void keep(int fd, const struct run_file *file, char *last)
+static void keep(int fd, const struct run_file *file, const char *name, char *last)
 {
-    struct keeping k = {.fd = fd, .file = file, .launcher = getppid(), .program_fd = -1};
+    struct keeping k = {
+        .fd = fd, .file = file, .name = name, .launcher = getppid(), .program_fd = -1};
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -194,7 +196,8 @@ static void keep(int fd, const struct run_file *file, char *last)
 
 /* ---- the launcher's side --------------------------------------------------------------------- */
 
-void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct warnings *warnings)
+void keeper_start(struct keeper *k, const struct run_file *f, const char *name, char *last,
+                  struct warnings *warnings)
 {
     int pair[2];
     *k = (struct keeper){.fd = -1};
@@ -206,7 +209,7 @@ void keeper_start(struct keeper *k, const struct run_file *f, char *last, struct
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        keep(pair[1], f, last);
+        keep(pair[1], f, name, last);
     }
     close(pair[1]);
     if (pid < 0) {

@@ -19,12 +19,14 @@
 #ifndef LAUNCHER_H
 #define LAUNCHER_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "format/format.h"
 #include "options.h"
@@ -87,14 +89,27 @@ void run_file_close(struct run_file *f);
 /* ---- state_dir.c ----------------------------------------------------------------------------- */
 
 /*
- * Put the path of last.pool into `path`.  Its directory is $XDG_STATE_HOME/rtcheck, else
- * ~/.local/state/rtcheck; it is created with mode 0700 if `make` is set.  -errno: err has the
- * reason.
+ * Put the path for the run of process `pid` into `path`: PROGRAM.PID.TIME in $XDG_STATE_HOME/rtcheck,
+ * else ~/.local/state/rtcheck, which is created with mode 0700.  -errno: err has the reason.
  */
-int state_last_pool(char *path, size_t room, bool make, char err[TOOLS_ERROR_BYTES]);
+int state_run_path(char *path, size_t room, const char *program, pid_t pid,
+                   char err[TOOLS_ERROR_BYTES]);
+/* Save the run file `fd` as `path`, link `last` to it and remove old runs. */
+int state_keep(int fd, const char *path, char err[TOOLS_ERROR_BYTES]);
 
-/* Maximum number of data bytes in a kept file; holes are not counted. */
-#define LAST_POOL_BYTES_MAX (4ull << 30)
+struct kept_run {
+    char path[PATH_MAX];
+    struct timespec time; /* of its end */
+    uint64_t bytes;       /* on disk */
+};
+
+/* The runs that are kept, the newest first; freed by the caller. */
+struct kept_run *state_runs(size_t *count);
+
+#define RUNS_KEPT 20u      /* of all programs */
+#define RUNS_KEPT_MAX 256u /* of the last RUNS_RECENT_SECONDS */
+#define RUNS_RECENT_SECONDS 600
+#define RUN_BYTES_MAX (4ull << 30) /* of data in one kept file, and on disk in all */
 
 /* ---- keeper.c: a second process in the launcher's group -------------------------------------- */
 
@@ -102,7 +117,7 @@ int state_last_pool(char *path, size_t room, bool make, char err[TOOLS_ERROR_BYT
  * The keeper blocks every signal.  A signal that is pending in the keeper too was sent to the whole
  * process group; siginfo does not contain that.  The keeper also continues a launcher that stopped
  * together with its program if only the program was continued.  If the launcher is killed, the
- * keeper saves the run file as last.pool.
+ * keeper saves the run file.
  */
 struct keeper {
     pid_t pid; /* 0: none */
@@ -111,9 +126,9 @@ struct keeper {
 };
 
 /*
- * `last`: the last argument of this process; the keeper overwrites the arguments in its own memory.
+ * `name`: the program's; it must stay valid.  `last`: the last argument of this process; the keeper overwrites the arguments in its own memory.
  */
-void keeper_start(struct keeper *k, const struct run_file *f, char *last,
+void keeper_start(struct keeper *k, const struct run_file *f, const char *name, char *last,
                   struct warnings *warnings);
 void keeper_watch(struct keeper *k, pid_t program);
 /*

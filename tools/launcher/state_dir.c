@@ -1,9 +1,16 @@
-/* state_dir.c - the directory in which run files are kept. */
+/*
+ * state_dir.c - the directory in which run files are kept: PROGRAM.PID.TIME for each run, and the
+ * link `last` to the newest.
+ */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher.h"
@@ -40,15 +47,163 @@ static int make_dirs(char *path)
     return 0;
 }
 
-int state_last_pool(char *path, size_t room, bool make, char err[TOOLS_ERROR_BYTES])
+/* "DIR/": the path without a name. */
+static int state_dir(char *path, size_t room, char err[TOOLS_ERROR_BYTES])
 {
     const char *state = absolute_env("XDG_STATE_HOME");
     const char *dir = state ? state : home();
     if (!dir)
         return fail(err, -ENOENT, "no state directory: neither XDG_STATE_HOME nor HOME is set");
-    int n = snprintf(path, room, "%s%s/rtcheck/last.pool", dir, state ? "" : "/.local/state");
+    int n = snprintf(path, room, "%s%s/rtcheck/", dir, state ? "" : "/.local/state");
     if (n < 0 || (size_t)n >= room)
         return fail(err, -ENAMETOOLONG, "state directory %.60s..: name too long", dir);
-    int bad = make ? make_dirs(path) : 0;
+    return 0;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+#define PROGRAM_BYTES_MAX 100 /* of a program's name in that of its run */
+#define TIME_FORMAT "%Y%m%dT%H%M%S"
+#define TIME_BYTES sizeof "20261231T235959"
+
+/* The program's name is untrusted: replace what would make the file hard to name in a shell. */
+static void put_program(char out[PROGRAM_BYTES_MAX + 1], const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    size_t n = 0;
+    for (const char *at = slash ? slash + 1 : program; *at && n < PROGRAM_BYTES_MAX; at++)
+        out[n++] = isalnum((unsigned char)*at) || strchr("._+-", *at) ? *at : '_';
+    out[n] = '\0';
+    if (out[0] == '.' || out[0] == '-')
+        out[0] = '_';
+}
+
+/* Is it PROGRAM.PID.TIME? */
+static bool is_run_name(const char *name)
+{
+    const char *time = strrchr(name, '.'), *pid = time;
+    while (pid && pid > name && isdigit((unsigned char)pid[-1]))
+        pid--;
+    if (!time || pid == time || pid < name + 2 || pid[-1] != '.')
+        return false;
+    for (const char *at = time + 1, *form = "00000000T000000"; *at || *form; at++, form++)
+        if (*form == '0' ? !isdigit((unsigned char)*at) : *at != *form)
+            return false;
+    return true;
+}
+
+int state_run_path(char *path, size_t room, const char *program, pid_t pid,
+                   char err[TOOLS_ERROR_BYTES])
+{
+    char name[PROGRAM_BYTES_MAX + 1], when[TIME_BYTES];
+    time_t now = time(NULL);
+    struct tm utc;
+    int bad = state_dir(path, room, err);
+    if (bad)
+        return bad;
+    put_program(name, program);
+    strftime(when, sizeof when, TIME_FORMAT, gmtime_r(&now, &utc));
+    size_t used = strlen(path);
+    int n = snprintf(path + used, room - used, "%s.%d.%s", *name ? name : "_", (int)pid, when);
+    if (n < 0 || (size_t)n >= room - used)
+        return fail(err, -ENAMETOOLONG, "state directory %.60s..: name too long", path);
+    bad = make_dirs(path);
     return bad ? fail(err, bad, "state directory of %s: %s", path, strerror(-bad)) : 0;
+}
+
+/* ---- kept runs ------------------------------------------------------------------------------- */
+
+/* The later one first; names differ, so that the order is one. */
+static int newest_first(const void *a_, const void *b_)
+{
+    const struct kept_run *a = a_, *b = b_;
+    int64_t seconds = (int64_t)b->time.tv_sec - a->time.tv_sec;
+    int64_t ns = seconds ? seconds : (int64_t)b->time.tv_nsec - a->time.tv_nsec;
+    return ns ? (ns > 0) - (ns < 0) : strcmp(b->path, a->path);
+}
+
+/* Files of other users are left alone. */
+static bool read_kept(struct kept_run *run, const char *dir, const char *name)
+{
+    struct stat st;
+    int n = snprintf(run->path, sizeof run->path, "%s%s", dir, name);
+    if (n < 0 || (size_t)n >= sizeof run->path || lstat(run->path, &st) != 0 ||
+        !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        return false;
+    run->time = st.st_mtim;
+    run->bytes = (uint64_t)st.st_blocks * 512;
+    return true;
+}
+
+struct kept_run *state_runs(size_t *count)
+{
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+    struct kept_run *runs = NULL;
+    size_t room = 0;
+    const struct dirent *entry;
+    DIR *dir = state_dir(path, sizeof path, err) == 0 ? opendir(path) : NULL;
+
+    *count = 0;
+    while (dir && (entry = readdir(dir))) {
+        if (!is_run_name(entry->d_name))
+            continue;
+        if (*count == room) {
+            room = room ? 2 * room : 32;
+            struct kept_run *more = realloc(runs, room * sizeof *runs);
+            if (!more)
+                break;
+            runs = more;
+        }
+        *count += read_kept(&runs[*count], path, entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    if (*count > 0)
+        qsort(runs, *count, sizeof *runs, newest_first);
+    return runs;
+}
+
+/*
+ * Remove all but the newest.  Runs of the last minutes stay: the program that started many of them
+ * at once may still want to look into each.
+ */
+static void remove_old(void)
+{
+    size_t count;
+    struct kept_run *runs = state_runs(&count);
+    time_t now = time(NULL);
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bytes += runs[i].bytes;
+        bool is_recent = now - runs[i].time.tv_sec < RUNS_RECENT_SECONDS && i < RUNS_KEPT_MAX;
+        if (i > 0 && ((i >= RUNS_KEPT && !is_recent) || bytes > RUN_BYTES_MAX))
+            unlink(runs[i].path);
+    }
+    free(runs);
+}
+
+/* `last` is replaced by rename: it always exists.  A failure is harmless, the run itself is kept. */
+static void link_last(const char *path)
+{
+    char link[PATH_MAX], beside[PATH_MAX + 32];
+    const char *name = strrchr(path, '/') + 1;
+
+    snprintf(link, sizeof link, "%.*slast", (int)(name - path), path);
+    snprintf(beside, sizeof beside, "%s.%d", link, (int)getpid());
+    unlink(beside);
+    if (symlink(name, beside) != 0)
+        return;
+    if (rename(beside, link) != 0)
+        unlink(beside);
+}
+
+int state_keep(int fd, const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    int bad = report_save(fd, path, RUN_BYTES_MAX);
+    if (bad)
+        return fail(err, bad, "%s: %s", path, strerror(-bad));
+    link_last(path);
+    remove_old();
+    return 0;
 }

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# rtc-test: launcher/runs ci 400
+"""Kept runs: their names, the link to the last one, rtcheck list, how many are kept; and two hundred runs in parallel, of
+which each finds its own findings by show, suppress and report."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+RTCHECK = os.environ["RTC_BUILD"] + "/bin/rtcheck"
+STATE = pathlib.Path("state").absolute()
+KEPT = STATE / "rtcheck"
+PARALLEL = 200
+
+
+def must(holds, *what):
+    if not holds:
+        print("\n  ".join(str(w) for w in what))
+        sys.exit(1)
+
+
+def run(*words, state=STATE):
+    return subprocess.run([RTCHECK, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "XDG_STATE_HOME": str(state), "TMPDIR": "none", "XDG_RUNTIME_DIR": "none"})
+
+
+def kept():
+    return sorted(name for name in os.listdir(KEPT) if name != "last")
+
+
+def names(program):
+    done = run("--deterministic", program, "3")
+    name, = kept()
+    must(re.fullmatch(r"program\.\d+\.\d{8}T\d{6}", name), name)
+    must(os.readlink(KEPT / "last") == name and done.stderr.endswith("run file: %s\n" % (KEPT / name)), done.stderr)
+    os.symlink(program, "a b;c'd")
+    run("./a b;c'd", "4")
+    other = os.readlink(KEPT / "last")
+    must(re.fullmatch(r"a_b_c_d\.\d+\.\d{8}T\d{6}", other), other)
+    must(sorted([name, other]) == kept(), kept())
+    lines = run("list").stdout.splitlines()
+    must(len(lines) == 5 and str(KEPT / other) in lines[2] and str(KEPT / name) in lines[4], lines)
+    must(re.fullmatch(r"[\d-]+ [\d:]+ +%s +1  program" % name.split(".")[1], lines[3]), lines)
+    must("found_4" in run("report").stdout and "found_4" in run("report", KEPT / "last").stdout, "the newest")
+    run(program, "5000")
+    must(len(kept()) == 2, "a run without findings is not kept", kept())
+
+
+def finding(done):
+    return re.search(r"\bmel-[0-9a-f]{8}\b", done.stderr)[0]
+
+
+def limits(program):
+    """The newest 20; those of the last ten minutes also beyond; other files are left alone."""
+    past = time.time() - 3600
+    for i in range(40):
+        path = KEPT / ("old.%d.20200101T000000" % (i + 1))
+        path.write_bytes(b"x")
+        os.utime(path, (past - i, past - i))
+    others = [KEPT / name for name in ("notes.txt", "a.b.c", "old.1.2020", "old.x.20200101T000000", "old.1.20200101T00000x")]
+    for path in others:
+        path.write_text("mine")
+        os.utime(path, (past, past))
+    (KEPT / "link.1.20200101T000000").symlink_to(others[0])
+    last = finding(run(program, "6"))
+    runs = [name for name in kept() if name.startswith(("program.", "a_b_c_d."))]
+    old = [name for name in kept() if re.fullmatch(r"old\.\d+\.\d{8}T\d{6}", name)]
+    must(len(runs) == 3 and len(old) == 17, runs, old)
+    must(set(old) == {"old.%d.20200101T000000" % (i + 1) for i in range(17)}, "the newest of the old ones", old)
+    must(all(path.read_text() == "mine" for path in others) and (KEPT / "link.1.20200101T000000").is_symlink(), "others' files")
+    must(run("show", last).returncode == 0, "files that are no runs are passed over")
+    for name in old:
+        os.unlink(KEPT / name)
+    for path in [*others, KEPT / "link.1.20200101T000000"]:
+        path.unlink()
+
+
+def newest_that_has_it(program):
+    """Of two runs with the same finding show has the newer one; a finding of an older one is found, too."""
+    third = finding(run("--deterministic", program, "3"))
+    run(program, "3", "700")
+    run(program, "8")
+    must("700-byte block" in run("show", third).stdout, run("show", third))
+    done = run("show", "mel-00000000")
+    must(done.returncode == 1 and done.stderr.endswith("there is no mel-00000000 in %s, nor in an older run\n" %
+                                                       (KEPT / os.readlink(KEPT / "last"))), done)
+    must(run("suppress", "add", third).returncode == 0 and "found_3" in pathlib.Path("rtcheck.supp").read_text(), "suppress")
+    must(run("suppress", "add", "mel-00000000").returncode == 1, "suppress")
+
+
+def one_of_many(program, i):
+    done = run("-q", program, i, 1000 + i)
+    name = finding(done)
+    shown = run("show", name)
+    own = re.search("run file: (.*)", done.stderr)[1]
+    return i, name, own, shown.stdout, os.path.exists(own)
+
+
+def in_parallel(program):
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        all_runs = list(pool.map(lambda i: one_of_many(program, i), range(PARALLEL)))
+    must(len({own for _, _, own, _, _ in all_runs}) == PARALLEL, "each has a file of its own")
+    must(len({name for _, name, _, _, _ in all_runs}) == PARALLEL, "each has an id of its own")
+    for i, name, own, shown, is_there in all_runs:
+        must(is_there and shown.startswith(name) and "%d-byte block" % (1000 + i) in shown and "found_%d+" % i in shown.replace(" ", "+"),
+             i, name, own, shown)
+    must(len(kept()) >= PARALLEL and os.path.exists(KEPT / "last"), len(kept()))
+    for i in (0, PARALLEL // 2, PARALLEL - 1):
+        must("%d-byte block" % (1000 + i) in run("show", all_runs[i][1]).stdout, "later", i)
+
+
+source = "#include <stdlib.h>\nvoid *volatile sink;\n"
+source += "".join("__attribute__((noinline)) void found_%d(int n) { sink = malloc(n); sink = 0; }\n" % i for i in range(PARALLEL))
+source += "void (*const all[])(int) = {%s};\n" % ", ".join("found_%d" % i for i in range(PARALLEL))
+source += "int main(int argc, char **argv) { int i = atoi(argv[1]); if (i < %d) all[i](argc > 2 ? atoi(argv[2]) : 64); return 0; }\n" % PARALLEL
+pathlib.Path("program.c").write_text(source)
+subprocess.run(["gcc", "-g", "-O0", "program.c", "-o", "program"], check=True)
+names("./program")
+limits("./program")
+newest_that_has_it("./program")
+in_parallel("./program")
