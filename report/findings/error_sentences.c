@@ -45,26 +45,25 @@ static void bytes_put(struct wording *w, uint64_t n)
     fprintf(w->out, "%llu byte%s", (unsigned long long)n, n == 1 ? "" : "s");
 }
 
-static bool is_realloc(const struct error *e)
+bool error_is_realloc(const struct error *e)
 {
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
 }
 
-/* It queries a block and frees nothing. */
-static bool is_query(const struct error *e)
+bool error_is_query(const struct error *e)
 {
     return e->entry == ENTRY_MALLOC_USABLE_SIZE;
 }
 
-static bool is_named(const struct error *e)
+bool error_is_named(const struct error *e)
 {
-    return is_realloc(e) || is_query(e);
+    return error_is_realloc(e) || error_is_query(e);
 }
 
 /* "free" is the verb of all freeing functions; entry_put appends the function's name. */
 static const char *verb_of(const struct error *e)
 {
-    return is_named(e) ? entry_name(e->entry) : "free";
+    return error_is_named(e) ? entry_name(e->entry) : "free";
 }
 
 /* Append the function's name, unless the verb is that name. */
@@ -72,7 +71,7 @@ static void entry_put(struct wording *w)
 {
     const char *name = entry_name(w->e->entry);
 
-    if (name && w->e->entry != ENTRY_FREE && !is_named(w->e))
+    if (name && w->e->entry != ENTRY_FREE && !error_is_named(w->e))
         fprintf(w->out, ", by %s", name);
 }
 
@@ -258,9 +257,9 @@ static void format_baf(struct wording *w)
 
 static void format_duf(struct wording *w)
 {
-    fprintf(w->out, "%s%s of ", is_named(w->e) ? "" : "double ", verb_of(w->e));
+    fprintf(w->out, "%s%s of ", error_is_named(w->e) ? "" : "double ", verb_of(w->e));
     freed_block_put(w);
-    if (is_named(w->e))
+    if (error_is_named(w->e))
         fputs(" that had been freed", w->out);
     if (w->e->block_state == BLOCK_FREE)
         fputs(", possibly of an older block at this address", w->out);
@@ -317,7 +316,7 @@ static void format_mis(struct wording *w)
         return;
     }
     family_block_put(w);
-    fprintf(w->out, " %s %s%s", is_realloc(e) ? "given to" : "freed by",
+    fprintf(w->out, " %s %s%s", error_is_realloc(e) ? "given to" : "freed by",
             name ? name : "a function that is not known", name && e->entry < ENTRY_NEW ? "()" : "");
     if (fits)
         fputs(" with a size or alignment that is not its own", w->out);
@@ -488,76 +487,4 @@ char *format_found(const struct error *e)
     fputs(e->bytes > count ? " ..." : "", out);
     fclose(out);
     return xalloc(text);
-}
-
-/* ---- its stacks ------------------------------------------------------------------------------ */
-
-static const char *call_label(const struct error *e)
-{
-    if (e->kind == ERROR_WUA)
-        return "detected at";
-    if (e->kind == ERROR_CRASH)
-        return "crashed";
-    if (is_query(e))
-        return "queried";
-    if (e->kind == ERROR_DUF && !is_realloc(e))
-        return "freed again";
-    return e->kind == ERROR_MIS && !is_realloc(e) ? "freed" : "called from";
-}
-
-static void row_add(struct error_rows *rows, struct error_row row)
-{
-    if (row.site != NO_SITE)
-        rows->at[rows->count++] = row;
-}
-
-/* Name the thread that last allocated or freed the block only if it is another one. */
-struct error_rows error_rows(const struct error *e)
-{
-    const struct thread *other =
-        e->block_thread.number && e->block_thread.number != e->thread.number ? &e->block_thread
-                                                                             : NULL;
-    bool freed = e->block_state == BLOCK_FREED || e->block_state == BLOCK_FREE;
-    bool surely = e->kind == ERROR_DUF && e->block_state == BLOCK_FREED;
-    bool is_second = surely && !is_named(e);
-    bool is_call = e->kind != ERROR_WUA && e->kind != ERROR_CRASH;
-    struct error_rows rows = {0};
-
-    row_add(&rows, (struct error_row){.label = call_label(e),
-                                      .order = is_second ? "second " : "",
-                                      .entry = is_call ? e->entry : ENTRY_COUNT,
-                                      .site = e->stack});
-    row_add(&rows, (struct error_row){.label = surely                                ? "first freed"
-                                               : e->crash.flags & CRASH_WAS_UNMAPPED ? "unmapped"
-                                                                                     : "freed",
-                                      .order = is_second ? "first " : "",
-                                      .entry = e->crash.flags & CRASH_WAS_UNMAPPED ? e->entry : 0,
-                                      .site = e->free_stack,
-                                      .thread = freed ? other : NULL});
-    row_add(&rows, (struct error_row){.label = "allocated",
-                                      .site = e->alloc_stack,
-                                      .thread = freed ? NULL : other});
-    return rows;
-}
-
-const char *row_callee(const struct report *r, const struct error_row *row)
-{
-    const struct site *site = &r->sites[row->site];
-    uint32_t entry = row->entry ? row->entry : site->count ? r->frames[site->frames[0]].calls : 0;
-
-    return entry < ENTRY_COUNT ? entry_name(entry) : NULL;
-}
-
-char *row_label(const struct report *r, const struct error_row *row)
-{
-    const char *name = row_callee(r, row);
-    bool is_operator = name && strchr(name, ' ');
-    char *text;
-    int n;
-
-    if (name)
-        n = asprintf(&text, "%s%s%s", row->order ? row->order : "", name, is_operator ? "" : "()");
-    else
-        n = asprintf(&text, "%s", row->label);
-    return xalloc(n < 0 ? NULL : text);
 }

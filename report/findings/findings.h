@@ -6,6 +6,7 @@
  *   find_id.c     the id that a shortened one means (report.h)
  *   group.c       blocks in use by site, sorted
  *   leak_rows.c   leaks that are shown as one row, and their sums
+ *   error_rows.c  the stacks of an error and their labels
  *   error_sentences.c, leak_sentences.c   every sentence about a finding
  *   incomplete.c  whether findings may be missing
  *
@@ -89,6 +90,20 @@ char *format_exception(const char *type);
  */
 char *error_sentence(struct report *r, const struct error *e, bool deterministic);
 
+/* Does the error's call query a block, and free nothing?  Does it resize one? */
+bool error_is_query(const struct error *e);
+bool error_is_realloc(const struct error *e);
+/* Is the call one of these?  Then its name is the verb of the sentence. */
+bool error_is_named(const struct error *e);
+/* "main thread", "thread 3 (worker)" of this image; freed by the caller. */
+char *format_thread(const struct report *r, uint32_t image, const struct thread *t);
+/* The same after a preposition: "the main thread". */
+char *format_thread_of(const struct report *r, uint32_t image, const struct thread *t);
+/* The bytes that were found in a damaged redzone or freed block; freed by the caller. NULL: none. */
+char *format_found(const struct error *e);
+
+/* ---- error_rows.c ----------------------------------------------------------------------------- */
+
 /* A stack of an error, with its thread if that is another one. */
 struct error_row {
     const char *label; /* "freed again" */
@@ -111,12 +126,6 @@ struct error_rows error_rows(const struct error *e);
 char *row_label(const struct report *r, const struct error_row *row);
 /* Name that function: "free", "operator delete[]". NULL: not known. */
 const char *row_callee(const struct report *r, const struct error_row *row);
-/* "main thread", "thread 3 (worker)" of this image; freed by the caller. */
-char *format_thread(const struct report *r, uint32_t image, const struct thread *t);
-/* The same after a preposition: "the main thread". */
-char *format_thread_of(const struct report *r, uint32_t image, const struct thread *t);
-/* The bytes that were found in a damaged redzone or freed block; freed by the caller. NULL: none. */
-char *format_found(const struct error *e);
 
 /* ---- leak_rows.c ----------------------------------------------------------------------------- */
 
