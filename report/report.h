@@ -27,7 +27,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "format/records.h"
+#include "format/launcher_record.h"
 
 struct rusage;     /* sys/resource.h */
 struct run_header; /* format/format.h */

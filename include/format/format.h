@@ -17,7 +17,7 @@
  * length. area_head.used_bytes is the end of the last segment.  Records are identified by (image,
  * segment): the file contains no pointers.  All data is little-endian and of fixed width.  With
  * heap=file, the heap follows the last area (run_header.heap_offset).  Data known only to the
- * launcher (records.h, launcher_record) is written after the tables, before the file is kept.
+ * launcher (launcher_record.h) is written after the tables, before the file is kept.
  *
  * Publication.  Every append is published by one release store (used_bytes, count, or the state
  * word of a record).  So a process killed at any instruction loses only unpublished data.  Readers
@@ -398,6 +398,7 @@ static_assert(sizeof(struct area_head) == 32, "on-file layout");
 static_assert(sizeof(struct image_header) == 3520, "on-file layout");
 static_assert(sizeof(struct segment) == 64, "on-file layout");
 
+#include "launcher_record.h"
 #include "records.h"
 
 #endif
