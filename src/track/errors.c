@@ -1,15 +1,14 @@
 /*
- * errors.c - error records in the run file: one for each error site and kind, with a count.
+ * errors.c - the description of errors: one function for each kind.
  *
  * Code that detects an error (a double free, a bad write; free.c, resize.c, the pool) calls one of
- * the functions here. Each adds an error_record, or increments the count of an existing one. The
- * site of an error is the stack of the call. For damaged memory the writer is not known, so the
- * site is the stack that allocated the block. The reporter formats the messages.
+ * the functions here. Each adds an error_record to the table in the run file, or increments the
+ * count of an existing one (error_sites.c). The reporter formats the messages.
  *
  * All functions are cold, and are called inside a critical section unless errors.h states
- * otherwise. errors.lock (RANK_ERRORS) protects the list and its index.
+ * otherwise.
  */
-#include "init.h"
+#include "track_priv.h"
 #include "context.h"
 #include "mutant.h"
 
@@ -17,125 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNKS_MAX (ERROR_LIMIT_MAX / ERROR_CHUNK + 1)
-#define INDEX_SLOTS 32768u /* a power of two, at least twice ERROR_LIMIT_MAX */
-
 static struct {
-    struct lock lock;
-    struct segment *chunk[CHUNKS_MAX];
-    uint32_t count;
-    uint16_t index[INDEX_SLOTS]; /* number of the record + 1, by hash of its key; 0: free */
-    _Atomic uint64_t no_memory;  /* failed allocations */
-    uint32_t crashes;            /* number of crash_records; only the handler of a crash */
-    _Atomic bool aborts;         /* --on-error=abort: the abort is no crash */
-} errors = {.lock = LOCK_INIT(RANK_ERRORS)};
-
-static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX,
-              "there is always a free one");
-
-/* ---- error sites ----------------------------------------------------------------------------- */
-
-static uint32_t site_of(const struct error_record *e)
-{
-    return e->damage ? e->alloc_stack : e->stack;
-}
-
-static bool is_same(const struct error_record *a, const struct error_record *b)
-{
-    return atomic_load_explicit(&a->kind, memory_order_relaxed) ==
-               atomic_load_explicit(&b->kind, memory_order_relaxed) &&
-           site_of(a) == site_of(b) && a->damage == b->damage &&
-           (a->damage || a->entry == b->entry);
-}
-
-static struct error_record *record_at(uint32_t record_index)
-{
-    return (struct error_record *)segment_items(errors.chunk[record_index / ERROR_CHUNK]) +
-           record_index % ERROR_CHUNK;
-}
-
-/* Find the index slot of the record of the same site and kind, or the free slot for it. */
-static uint16_t *slot_of(const struct error_record *e)
-{
-    uint64_t key = (uint64_t)site_of(e) << 16 | (uint64_t)e->damage << 12 |
-                   atomic_load_explicit(&e->kind, memory_order_relaxed);
-    uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
-    for (;; i++) {
-        uint16_t *slot = &errors.index[i % INDEX_SLOTS];
-        if (!*slot || is_same(record_at(*slot - 1u), e))
-            return slot;
-    }
-}
-
-/* Take room for one more record; NULL: none. */
-static struct error_record *record_take(void)
-{
-    uint32_t n = errors.count;
-    if (n >= rt.options.error_limit)
-        return NULL;
-    struct segment **chunk = &errors.chunk[n / ERROR_CHUNK];
-    if (!*chunk) {
-        *chunk =
-            segment_take(SEGMENT_ERRORS, ERROR_CHUNK, sizeof(struct error_record), n / ERROR_CHUNK);
-        if (!*chunk)
-            return NULL;
-        segment_publish(*chunk);
-    }
-    return record_at(n);
-}
-
-static void record_publish(struct error_record *to, struct error_record *from)
-{
-    enum error_kind kind = atomic_load_explicit(&from->kind, memory_order_relaxed);
-    atomic_store_explicit(&from->kind, ERROR_NONE, memory_order_relaxed);
-    memcpy((void *)to, (void *)from, sizeof *to);
-    atomic_store_explicit(&to->kind, kind, memory_order_release); /* publishes the whole record */
-    struct segment *s = errors.chunk[errors.count / ERROR_CHUNK];
-    atomic_store_explicit(&s->count, errors.count % ERROR_CHUNK + 1, memory_order_release);
-    errors.count++;
-    if (run_header() && !run_contains(s))
-        atomic_fetch_add_explicit(&image()->errors_unwritten, 1, memory_order_relaxed);
-}
-
-/* Increment the count of a known site; false: the site is new. */
-static bool count_one(const struct error_record *e)
-{
-    lock_take(&errors.lock);
-    uint16_t *slot = slot_of(e);
-    bool known = *slot;
-    if (known)
-        atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
-    lock_drop(&errors.lock);
-    return known;
-}
-
-static bool add(struct error_record *e)
-{
-    bool added = false;
-    lock_take(&errors.lock);
-    uint16_t *slot = slot_of(e);
-    if (*slot) { /* another thread was faster */
-        atomic_fetch_add_explicit(&record_at(*slot - 1u)->count, 1, memory_order_relaxed);
-    } else {
-        struct error_record *to = record_take();
-        if (to) {
-            record_publish(to, e);
-            *slot = (uint16_t)errors.count;
-        } else {
-            image_count(&image()->errors_unrecorded);
-        }
-        added = to != NULL;
-    }
-    lock_drop(&errors.lock);
-    return added;
-}
+    _Atomic uint64_t no_memory; /* failed allocations */
+    uint32_t crashes;           /* number of crash_records; only the handler of a crash */
+    _Atomic bool aborts;        /* --on-error=abort: the abort is no crash */
+} errors;
 
 void errors_after_fork(void)
 {
-    lock_reset(&errors.lock);
-    memset(errors.index, 0, errors.count ? sizeof errors.index : 0);
-    memset(errors.chunk, 0, sizeof errors.chunk);
-    errors.count = errors.crashes = 0;
+    error_sites_after_fork();
+    errors.crashes = 0;
     atomic_store(&errors.no_memory, 0);
 }
 
@@ -174,14 +64,14 @@ static bool is_unknown(enum error_kind kind)
 
 static void record(const struct error_call *call, struct error_record *e)
 {
-    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* add clears it */
+    uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* the table clears it */
     bool is_problem = error_class(kind) == FINDING_PROBLEM;
     if (is_unknown(kind) || run_is_cut())
         return;
     e->time_ns = os_wall_clock_ns();
     if (call->t && !call->t->is_fallback && is_problem)
         os_thread_name(call->t->record->name);
-    if (!add(e))
+    if (!error_site_add(e))
         return;
     if (run_header())
         atomic_fetch_add_explicit(&run_header()->error_sites, 1, memory_order_relaxed);
@@ -238,7 +128,7 @@ static bool note_query(const struct error_call *call, const void *p, const struc
     bool block = draft_pointer(&e, call, p, f);
     if (f->verdict == PTR_FOREIGN && region_is_libcs(p))
         return true;
-    if (count_one(&e))
+    if (error_site_count(&e))
         return false;
     if (!block)
         region_of((uintptr_t)p, &e);
@@ -260,7 +150,7 @@ static bool note_free(const struct error_call *call, const void *p, const struct
     image_count(&image()->bad_frees[counter[e.kind]]);
     if (!libcs)
         notify_free(call, p, e.kind);
-    if (count_one(&e))
+    if (error_site_count(&e))
         return libcs;
     if (libcs)
         e.region = REGION_LIBC;
@@ -281,7 +171,7 @@ static void note_client_block(const struct error_call *call, const void *p, enum
     struct error_record e = draft(call, kinds[verdict]);
     image_count(&image()->bad_frees[counter[verdict]]);
     notify_free(call, p, kinds[verdict]);
-    if (count_one(&e))
+    if (error_site_count(&e))
         return;
     e.address = (uintptr_t)p;
     if (verdict == PTR_FOREIGN)
@@ -300,7 +190,7 @@ static void note_mismatch(const struct error_call *call, const void *p, const st
     uint64_t now, stacks = 0;
     const struct block_record *b = pool_look(f, call->write_epoch);
     notify_free(call, p, ERROR_MIS);
-    if (count_one(&e))
+    if (error_site_count(&e))
         return;
     block_read(b, &now, &stacks);
     e.address = (uintptr_t)p;
@@ -317,7 +207,7 @@ static void note_damage(const struct error_call *call, const struct damage *d)
     struct error_record e = draft(call, ERROR_WUA);
     describe_block(&e, d->block, d->request, d->word, d->stacks);
     e.damage = d->where;
-    if (count_one(&e))
+    if (error_site_count(&e))
         return;
     e.address = (uintptr_t)d->first;
     e.bytes = d->bytes;
@@ -376,7 +266,7 @@ static void note_crash(const struct error_call *call, const struct crash *c)
 static void note_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
 {
     struct error_record e = draft(call, ERROR_RZE);
-    if (count_one(&e))
+    if (error_site_count(&e))
         return;
     e.address = (uintptr_t)p;
     describe_found(&e, f, p, call->write_epoch);
@@ -387,7 +277,7 @@ static void note_alignment(const struct error_call *call, uint64_t align)
 {
     struct error_record e = draft(call, ERROR_BAL);
     e.align = align;
-    if (!count_one(&e))
+    if (!error_site_count(&e))
         record(call, &e);
 }
 
@@ -398,7 +288,7 @@ static void note_no_memory(const struct error_call *call, uint64_t bytes)
     struct error_record e = draft(call, ERROR_OOM);
     e.bytes = bytes;
     atomic_fetch_add_explicit(&errors.no_memory, 1, memory_order_relaxed);
-    if (!count_one(&e))
+    if (!error_site_count(&e))
         record(call, &e);
 }
 
@@ -413,7 +303,7 @@ static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t 
                        const struct found *f, const struct error_record *region)
 {
     struct error_record e = draft(call, ERROR_BUM);
-    if (count_one(&e))
+    if (error_site_count(&e))
         return;
     e.address = start;
     e.bytes = bytes;

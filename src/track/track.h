@@ -4,7 +4,7 @@
  *   track.c, free.c, resize.c, query.c, family.c  malloc and its like, errors of frees
  *   client_blocks.c   blocks of the program's own allocators
  *   stack.c           from a call to the id of its stack
- *   errors.c, region.c  error records (errors.h)
+ *   errors.c, error_sites.c, region.c  error records (errors.h)
  *   annotations.c, marks.c  leak annotations and checkpoints (annotations.h)
  *   costs.c           sampling profiler of rtcheck's own cost (costs.h)
  *
@@ -16,7 +16,7 @@
  * Data: the list of error records and its index, regions and marks of the program, sums of costs.
  * All other data belongs to heap, runfile, or the calling thread's struct.
  *
- * Locks: errors.lock (RANK_ERRORS); those of annotations, marks and costs (RANK_ANNOTATIONS).  All
+ * Locks: sites.lock (RANK_ERRORS); those of annotations, marks and costs (RANK_ANNOTATIONS).  All
  * have one rank, so no two are held at once.  They follow those of heap and precede that of
  * segments.
  *

@@ -97,4 +97,12 @@ ALWAYS_INLINE bool is_misaligned(uint64_t was, const struct release *r)
 bool report_bad_free(const struct section *s, struct release r);
 void check_freed_block(const struct section *s, struct release r, uint64_t was, uint64_t request);
 
+/*
+ * error_sites.c.  Increment the count of the record of this site and kind; false: there is none yet.
+ */
+bool error_site_count(const struct error_record *e);
+/* Add a record, which the call clears; false: another thread has added it, or there is no room. */
+bool error_site_add(struct error_record *e);
+void error_sites_after_fork(void);
+
 #endif
