@@ -164,14 +164,26 @@ void units_put_back(struct unit *first, uint64_t n, bool released);
 void quarantine_check_large(struct unit *head, struct large_record *r);
 /* Do the block's pages keep the fill when it is freed? */
 bool large_is_filled(const struct unit *head);
-/* Was a never allocated slot written to, unreported so far, and is there a block to its left? */
-bool never_damage(const struct found *f, const void *slot, struct damage *out);
 /* Report damage for which no call of the program is at fault. */
 void quarantine_report(const struct damage *d);
+/* Bytes of large blocks in the quarantine. */
+uint64_t large_quarantined(void);
+
+/* ---- redzone.c ------------------------------------------------------------------------------- */
+
+/* Can damage be attributed to this block: is it live, or freed and in quarantine? */
+ALWAYS_INLINE bool word_is_known(uint64_t word)
+{
+    return word_state(word) == BLOCK_LIVE || word_state(word) == BLOCK_FREED;
+}
+
+/* Was a never allocated slot written to, unreported so far, and is there a block to its left? */
+bool never_damage(const struct found *f, const void *slot, struct damage *out);
 /* Check the redzones of a large block, and the fill of a freed one. */
 bool large_damage(struct unit *head, uint64_t request, uint64_t word, uint64_t stacks,
                   struct damage *out);
-/* Bytes of large blocks in the quarantine. */
-uint64_t large_quarantined(void);
+/* Describe damage of a block in a slab, or of its left neighbour, that is not reported yet. */
+bool slot_damage(const struct found *f, void *block, uint64_t request, uint64_t word,
+                 uint64_t stacks, uint32_t write_epoch, struct damage *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * redzone.h - redzones (canary bytes) after every block, and the fill of freed blocks.  Part of
- * pool's interface; the rare paths are in redzone.c.
+ * pool's interface; the rare paths are in redzone.c, the check of all blocks is in sweep.c.
  *
  *  slot   | requested ............ | slack: REDZONE_BYTE        |  next slot
  *         0                        request                  slot_bytes
@@ -151,6 +151,8 @@ ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64
             vector_and(same, freed_same_four(slot, wanted, end - 64, end - 48, end - 32, end - 16));
     return vector_is_all(same);
 }
+
+/* ---- sweep.c --------------------------------------------------------------------------------- */
 
 /*
  * Many overflows are in blocks that are never freed.  At exit a sweep checks all live and all
