@@ -82,29 +82,6 @@ static void valgrind_leaks(void **state)
 
     (void)state;
     golden_add("valgrind leaks", text);
-    must_print(
-        text,
-        "==2000000001== 1,234,567 bytes in 3 blocks are definitely lost in loss record 1 of 6\n"
-        "==2000000001==    at 0x0: ??? (in librtcheck.so)\n"
-        "==2000000001==    by 0x560000000020: ??? (in /usr/bin/prog1)\n"
-        "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
-        "==2000000001==  mel-");
-    must_print(text, "==2000000001== 80 (16 direct, 64 indirect) bytes in 1 blocks are definitely "
-                     "lost in loss record 2 of 6\n");
-    must_print(text,
-               "==2000000002== 5 bytes in 1 blocks are definitely lost in loss record 3 of 6\n");
-    must_print(text,
-               "==2000000001== 64 bytes in 2 blocks are indirectly lost in loss record 4 of 6\n");
-    must_print(text,
-               "==2000000001== 256 bytes in 1 blocks are possibly lost in loss record 5 of 6\n");
-    must_print(text,
-               "==2000000001== 9 bytes in 1 blocks are still reachable in loss record 6 of 6\n");
-    must_print(text, "==2000000001==    definitely lost: 1,234,588 bytes in 5 blocks\n"
-                     "==2000000001==    indirectly lost: 64 bytes in 2 blocks\n"
-                     "==2000000001==      possibly lost: 256 bytes in 1 blocks\n"
-                     "==2000000001==    still reachable: 9 bytes in 1 blocks\n");
-    must_print(text, "ERROR SUMMARY: 4 errors from 4 contexts (suppressed: 0 from 0)\n");
-    must_print(text, "==2000000001== rtcheck: 4 problems; leaked");
 }
 
 static void valgrind_shows_what_is_wanted(void **state)
@@ -115,19 +92,12 @@ static void valgrind_shows_what_is_wanted(void **state)
 
     (void)state;
     golden_add("valgrind shows what is wanted", text);
-    must_print(text, "loss record 4 of 4\n");
-    must_not_print(text, "indirectly");
-    must_not_print(text, "reachable");
-    must_not_print(text, "SUMMARY");
-    must_not_print(text, "/usr/bin/prog1)\n==2000000001==    by 0x"); /* one frame beside malloc */
-    must_print(text, "==2000000001== rtcheck: 4 problems;");
     b = leaks();
     text = text_of(&b, (struct print_options){.leak_kinds = ALL_KINDS,
                                               .format = PRINT_VALGRIND,
                                               .leaks = PRINT_LEAKS_NOTHING,
                                               .deterministic = true});
-    must_not_print(text, "loss record");
-    must_print(text, "\n==1== rtcheck: ");
+    golden_add("valgrind, no leaks, deterministic", text);
 }
 
 static void lsan_leaks(void **state)
@@ -137,17 +107,6 @@ static void lsan_leaks(void **state)
 
     (void)state;
     golden_add("lsan leaks", text);
-    must_print(text, "==2000000001==ERROR: LeakSanitizer: detected memory leaks\n\n"
-                     "Direct leak of 1234567 byte(s) in 3 object(s) allocated from:\n"
-                     "    #0 0x560000000020 (/usr/bin/prog1+0x20)\n"
-                     "    #1 0x560000000010 (/usr/bin/prog1+0x10)\n\n  mel-");
-    must_print(text, "\nDirect leak of 16 byte(s) in 1 object(s) allocated from:\n");
-    must_print(text, "\nDirect leak of 256 byte(s) in 1 object(s) allocated from:\n");
-    must_print(text, "\nIndirect leak of 64 byte(s) in 2 object(s) allocated from:\n"); /* always */
-    must_not_print(text, "reachable");
-    must_print(
-        text,
-        "\nSUMMARY: LeakSanitizer: 1234908 byte(s) leaked in 8 allocation(s).\nrtcheck: 4 pro");
 }
 
 /*
@@ -162,10 +121,6 @@ static void lsan_counts_problems(void **state)
 
     (void)state;
     golden_add("lsan counts problems", text);
-    must_print(text, "Possible leak of 256 byte(s) in 1 object(s)");
-    must_print(text, "Still reachable: 9 byte(s) in 1 object(s)");
-    must_not_print(text, "irect leak of");
-    must_not_print(text, "ERROR");
 }
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -212,29 +167,9 @@ static void valgrind_errors(void **state)
 
     (void)state;
     golden_add("valgrind errors", text);
-    must_print(
-        text, "==2000000001== Invalid free() / delete / delete[] / realloc()\n"
-              "==2000000001==    at 0x0: free (in librtcheck.so)\n"
-              "==2000000001==    by 0x560000000020: ??? (in /usr/bin/prog1)\n"
-              "==2000000001==    by 0x560000000010: ??? (in /usr/bin/prog1)\n"
-              "==2000000001==  Address 0x700000000040 is 0 bytes inside a block of size 40 free'd\n"
-              "==2000000001==    at 0x0: ??? (in librtcheck.so)\n"
-              "==2000000001==    by 0x560000000030: ??? (in /usr/bin/prog1)\n");
-    must_print(text, "==2000000001==  Block was alloc'd at\n==2000000001==    at 0x0: ???");
-    must_print(
-        text,
-        "==2000000001==  Address 0x700000000043 is 3 bytes inside a block of size 40 alloc'd\n");
-    must_print(text, "==2000000001== Invalid write of size 4\n");
-    must_print(
-        text,
-        "==2000000001==  Address 0x700000000069 is 1 bytes after a block of size 40 alloc'd\n");
-    must_print(
-        text,
-        "==2000000001==  Address 0x700000000040 is not stack'd, malloc'd or (recently) free'd\n");
     assert_int_equal(times(text, "== Invalid free() / delete / delete[]"), 3);
     assert_int_equal(times(text, "== Mismatched free() / delete / delete []"), 1);
     assert_int_equal(times(text, "== Warning: an allocation failed"), 1);
-    must_print(text, "ERROR SUMMARY: 5 errors from 5 contexts (suppressed: 0 from 0)\n");
 }
 
 static void lsan_errors(void **state)
@@ -244,18 +179,6 @@ static void lsan_errors(void **state)
 
     (void)state;
     golden_add("lsan errors", text);
-    must_print(text, "==2000000001==ERROR: AddressSanitizer: attempting double-free on "
-                     "0x700000000040 in thread T");
-    must_print(text, "0x700000000040 is located 0 bytes inside of 40-byte region "
-                     "[0x700000000040,0x700000000068)\nfreed by");
-    must_print(text, "SUMMARY: AddressSanitizer: double-free (/usr/bin/prog1+0x20)\n");
-    must_print(text,
-               "attempting free on address which was not malloc()-ed: 0x700000000043 in thread");
-    must_print(text, "ERROR: AddressSanitizer: alloc-dealloc-mismatch (malloc vs operator delete) "
-                     "on 0x700000000040 in");
-    must_print(text,
-               "ERROR: AddressSanitizer: heap-buffer-overflow on address 0x700000000069 in thread");
-    must_print(text, "==2000000001==WARNING: AddressSanitizer failed to allocate 0x63 bytes\n");
     assert_int_equal(times(text, "ERROR: AddressSanitizer"), 5);
 }
 
@@ -285,6 +208,18 @@ static const char *file_of(struct build *b, enum report_file what)
     return text;
 }
 
+/* Add the first piece of a text that begins with `start`, up to its `end`. */
+static void add_piece(const char *name, const char *text, const char *start, const char *end)
+{
+    const char *at = strstr(text, start), *to = at ? strstr(at, end) : NULL;
+    char piece[200];
+
+    if (!to)
+        fail_msg("no %s before a %s in\n%s", start, end, text);
+    snprintf(piece, sizeof piece, "%.*s\n", (int)(to - at), at);
+    golden_add(name, piece);
+}
+
 /* A program's path with characters special in XML, URIs, commands and tables, and invalid UTF-8. */
 static void odd_names(void **state)
 {
@@ -293,17 +228,14 @@ static void odd_names(void **state)
     (void)state;
     program = "/o<d>&\"%:,|*\x01\xff\xef\xbf\xbe\xc3\xa4";
     b = leaks();
-    must_print(file_of(&b, REPORT_JUNIT),
-               ">/o&#60;d&#62;&#38;&#34;%:,|*\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\n");
+    add_piece("odd name, junit", file_of(&b, REPORT_JUNIT), "/o", "\n");
     b = leaks();
-    must_print(file_of(&b, REPORT_SARIF),
-               "\"uri\":\"file:///o%3Cd%3E%26%22%25%3A,%7C%2A%01%FF%EF%BF%BE%C3%A4\"");
+    add_piece("odd name, sarif", file_of(&b, REPORT_SARIF), "\"uri\":\"file:///o", "}");
     b = leaks();
-    must_print(file_of(&b, REPORT_GITLAB), "\"path\":\"/o<d>&\\\"%:,|*\\u0001\\ufffd");
+    add_piece("odd name, gitlab", file_of(&b, REPORT_GITLAB), "\"path\"", "}");
     b = leaks();
-    must_print(text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB}),
-               "::error file=/o<d>&\"%25%3A%2C|*%01\xef\xbf\xbd\xef\xbf\xbe\xc3\xa4,title=memory "
-               "leak (mel-");
+    golden_add("odd name, github",
+               text_of(&b, (struct print_options){USUAL, .format = PRINT_GITHUB}));
     program = "/usr/bin/prog1";
 }
 
