@@ -151,12 +151,10 @@ static void words(void **state)
 
     const char *text = printed(fd, 0, (struct print_options){KINDS}, at, &count);
     assert_int_equal(count, 3);
-    golden_add("three", text);
-    assert_null(strstr(text, "aib-")); /* no leak of it is new */
+    golden_add("three", text); /* without an aib: no leak of it is new */
     text = printed(fd, 0, (struct print_options){KINDS, .quiet = true}, at, &count);
     assert_int_equal(count, 3);
-    golden_add("three, quiet", text);
-    assert_null(strstr(text, "check 2 ")); /* it has no leak */
+    golden_add("three, quiet", text); /* without check 2: it has no leak */
     text =
         printed(fd, 0, (struct print_options){KINDS, .leaks = PRINT_LEAKS_RECORDS, .columns = 80},
                 at, &count);

@@ -98,7 +98,6 @@ static void the_same_is_reported(void **state)
     assert_string_equal(part(live, "MEASURED"), part(later, "MEASURED"));
     assert_string_equal(part(live, "COUNTERS"), part(later, "COUNTERS"));
     golden_add("counters and measurements", later);
-    must_not_print(later, "the results of --counters");
 }
 
 /* Texts from a file are arbitrary. */
@@ -112,8 +111,6 @@ static void strange_words(void **state)
         launcher_file(&b, strange, countof(strange), &(struct measured){0}), NULL, 0, NULL, false);
 
     (void)state;
-    must_not_print(text, "\033");
-    must_not_print(text, "c\nd");
     golden_add("control characters", text);
 }
 
@@ -141,9 +138,7 @@ static void nothing_came_of_it(void **state)
         printed_of(launcher_file(&b, NULL, 0, &(struct measured){0}), NULL, 0, NULL, false);
 
     (void)state;
-    must_print(text, "note: --measure: nothing was measured\n");
-    must_not_print(text, "MEASURED");
-    must_not_print(text, "COUNTERS");
+    golden_add("nothing was measured", text);
 }
 
 /* A corrupted record is reported, and none of its data is used. */
@@ -159,9 +154,7 @@ static void damaged(void **state)
                      sizeof at);
     assert_int_equal(pwrite(fd, &many, sizeof many, (off_t)at), sizeof many);
     const char *text = printed_of(fd, NULL, 0, NULL, false);
-    must_print(text, "note: the results of --counters and --measure are damaged in the run file: "
-                     "more counters than fit\n");
-    must_not_print(text, "COUNTERS");
+    golden_add("damaged", text);
 }
 
 int main(void)

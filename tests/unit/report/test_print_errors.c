@@ -78,25 +78,17 @@ static void test_deterministic(void **state)
 
     (void)state;
     golden_add("one error, deterministic", text);
-    must_not_print(text, "20000");
-    must_not_print(text, "0x7e");
-    must_not_print(text, "0.42");
 }
 
 static void test_colors(void **state)
 {
     struct build b = one_duf();
-    const char *text;
 
     (void)state;
     golden_add("one error in colours", text_of(&b, (struct print_options){.color = true}));
     b = build_begin();
     an_image(&b, 1, 0);
-    text = text_of(&b, (struct print_options){.color = true});
-    golden_add("no error in colours", text);
-    must_not_print(text, "\033[1;31m");
-    b = one_duf();
-    must_not_print(text_of(&b, (struct print_options){0}), "\033");
+    golden_add("no error in colours", text_of(&b, (struct print_options){.color = true}));
 }
 
 /* The headline counts problems and their kinds; warnings and notes are not problems. */
@@ -144,13 +136,10 @@ static void test_not_looked_for(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0);
-    const char *text;
 
     (void)state;
     build_image_header(&b, p.area)->checks = 0;
-    text = text_of(&b, (struct print_options){0});
-    golden_add("errors were not looked for", text);
-    must_not_print(text, "no errors;");
+    golden_add("errors were not looked for", text_of(&b, (struct print_options){0}));
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->checks = 0;
@@ -159,9 +148,7 @@ static void test_not_looked_for(void **state)
     b = build_begin();
     p = an_image(&b, 1, 0);
     build_image_header(&b, p.area)->flags = IMAGE_OWN_MALLOC;
-    text = text_of(&b, (struct print_options){0});
-    golden_add("nothing was checked", text);
-    must_not_print(text, "no errors");
+    golden_add("nothing was checked", text_of(&b, (struct print_options){0}));
     b = one_duf();
     build_image_header(&b, 1)->errors_unrecorded = 3;
     golden_add("more errors than recorded", text_of(&b, (struct print_options){0}));
@@ -180,11 +167,12 @@ static void test_counted_once(void **state)
         if (counted == 2)
             build_image_header(&b, 1)->checks = 0; /* its value is ignored: there are records */
         text = text_of(&b, (struct print_options){0});
-        must_print(text, "rtcheck: 1 problem in prog1 (pid 2000000001): 1 double free\n");
         if (counted == 0)
             assert_non_null(once = strdup(text));
         else if (counted == 1)
             assert_string_equal(text, once);
+        else
+            golden_add("one error, counted and recorded", text);
     }
     free(once);
 }
@@ -384,7 +372,6 @@ static void test_processes(void **state)
 {
     struct build b = build_begin();
     struct parts p = an_image(&b, 1, 0), q = an_image(&b, 2, 1);
-    const char *text;
 
     (void)state;
     a_duf(&p, 1);
@@ -395,9 +382,8 @@ static void test_processes(void **state)
     p = an_image(&b, 1, 0);
     q = an_image(&b, 2, 1);
     a_duf(&q, 1);
-    text = text_of(&b, (struct print_options){.deterministic = true});
-    golden_add("errors of two processes, deterministic", text);
-    must_not_print(text, "20000");
+    golden_add("errors of two processes, deterministic",
+               text_of(&b, (struct print_options){.deterministic = true}));
 }
 
 int main(void)

@@ -44,8 +44,6 @@ static void test_table(void **state)
 
     (void)state;
     golden_add("table", text);
-    must_not_print(text, "INDIRECT"); /* not among the kinds */
-    must_not_print(text, "REACHABLE");
     b = one_of_each();
     golden_add("table, terminal", text_of(&b, (struct print_options){USUAL, .columns = 80,
                                                                      .pool = "/state/last.pool"}));
@@ -135,12 +133,10 @@ static void test_deterministic(void **state)
 
     (void)state;
     golden_add("table, deterministic", text);
-    must_not_print(text, "0x7000000");
     b = one_of_each();
     text = text_of(
         &b, (struct print_options){USUAL, .deterministic = true, .leaks = PRINT_LEAKS_RECORDS});
     golden_add("records, deterministic", text);
-    must_not_print(text, "0x7000000");
 }
 
 static void test_records(void **state)
@@ -186,11 +182,8 @@ static void test_problems(void **state)
     b = one_of_each();
     text = text_of(&b, (struct print_options){.leaks = PRINT_LEAKS_NOTHING});
     golden_add("without leaks", text);
-    must_not_print(text, "LEAKS");
-    must_not_print(text, "leak");
     b = one_of_each();
-    must_print(text_of(&b, (struct print_options){USUAL, .quiet = true}),
-               "LEAKS"); /* as not quiet */
+    golden_add("quiet", text_of(&b, (struct print_options){USUAL, .quiet = true}));
     b = one_of_each();
     assert_string_equal(text_of(&b, (struct print_options){.quiet = true}), "");
 }

@@ -255,12 +255,14 @@ static void test_holder_of_request(void **state)
             build_image_header(&b, p.area)->checks |= asked;
             build_run(&b)->version_minor = minor;
             text = text_of(&b, (struct print_options){USUAL});
-            if (minor == 3)
-                must_print(text, "leaks are not known: it was killed\n");
+            if (minor == 4)
+                golden_add(asked ? "killed before the leak check that was requested"
+                                 : "killed, no leak check was requested",
+                           text);
             else if (asked)
-                golden_add("killed before the leak check that was requested", text);
+                golden_add("killed, a file of minor version 3", text);
             else
-                must_not_print(text, "not known: it was killed before");
+                must_print(text, "leaks are not known: it was killed\n"); /* the screen below */
         }
 }
 
@@ -291,9 +293,6 @@ static void test_witness_of_the_end(void **state)
         h->flags |= cases[i].scanner == SCANNER_DONE ? IMAGE_POST_MORTEM : 0;
         text = text_of(&b, (struct print_options){USUAL});
         golden_add(cases[i].name, text);
-        must_not_print(text, "did not answer"); /* there are no threads */
-        if (cases[i].scanner != SCANNER_DONE)
-            must_not_print(text, "9 B");
     }
 }
 
@@ -310,17 +309,14 @@ static void test_holder_is_not_known(void **state)
     build_image_header(&b, p.area)->leak_check = LEAKS_BUSY;
     golden_add("not known, quiet", text_of(&b, (struct print_options){USUAL, .quiet = true}));
     for (uint32_t asked = 0; asked <= 1; asked++) {
-        const char *text;
         b = build_begin();
         p = an_image(&b, 1);
         p = an_image(&b, 2);
         build_image_header(&b, p.area)->leak_check = LEAKS_NOT_REQUESTED;
         build_image_header(&b, p.area)->checks |= asked ? CHECK_LEAKS : 0;
         build_image_header(&b, p.area)->state = IMAGE_OPEN;
-        text = text_of(&b, (struct print_options){USUAL});
-        golden_add(asked ? "killed child, requested" : "killed child, not requested", text);
-        if (!asked)
-            must_not_print(text, "not known: it was killed");
+        golden_add(asked ? "killed child, requested" : "killed child, not requested",
+                   text_of(&b, (struct print_options){USUAL}));
     }
 }
 
