@@ -8,7 +8,7 @@
  * function returns 0 instead, and the error handler receives the reason.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL without the
- * runtime.  Test one, e.g. `if (rtc_cpc_open)`.  Complete programs: tests/examples/.
+ * runtime.  Test one, e.g. `if (rtc_cpc_open)`.  Complete programs: examples/.
  *
  * Unless a function documents otherwise:
  *

@@ -6,7 +6,7 @@
  * fi_profile_.  Differences are documented.
  *
  * A program links and runs without the runtime: every function is a weak symbol, NULL without the
- * runtime.  Test one, e.g. `if (rtc_profile_open)`.  Complete programs: tests/examples/profile.c,
+ * runtime.  Test one, e.g. `if (rtc_profile_open)`.  Complete programs: examples/profile.c,
  * callbacks.c.
  *
  * A status of type int is 0 or a negative errno value, and errno is unchanged.  Any thread may call

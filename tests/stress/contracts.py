@@ -38,11 +38,11 @@ def header(name):
 
 def example(name, last):
     def check(stage):
-        """A program of tests/examples/, as C and as C++, with the runtime and without it; `last` is its last line."""
+        """A program of examples/, as C and as C++, with the runtime and without it; `last` is its last line."""
         program = stage.room() + '/' + name
         for compiler in ('gcc -std=gnu11 -x c', 'g++ -std=c++11 -x c++', 'clang -x c', 'clang++ -x c++'):
             subprocess.run(compiler.split() + STRICT + ['-pthread', '-I', SOURCE + '/include', '-o', program,
-                                                        '%s/tests/examples/%s.c' % (SOURCE, name)], check=True)
+                                                        '%s/examples/%s.c' % (SOURCE, name)], check=True)
             plain = run_plain(stage, [program])
             must(plain.status == 0 and re.fullmatch(rb'nobody .*: run me by rtcheck\n', plain.out), plain.out)
             run = Run(stage, [program]).wait()
