@@ -15,6 +15,23 @@ refuse_path() {
         die "LD_PRELOAD cannot carry a path with a space or a colon: $top"
 }
 
+# Copy a build's output to stdout, and print to stderr how far it is: on a terminal the percentage, else
+# one line when the first file is compiled.
+print_progress() {
+    local line at=
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        [[ $line =~ ^\[\ *([0-9]+)%\]\ (Building|Linking) ]] || continue
+        if [[ -t 2 ]]; then
+            printf '\rtools/%s: building, %3d %%' "${0##*/}" "${BASH_REMATCH[1]}" >&2
+        elif [[ ! $at ]]; then
+            printf 'tools/%s: building; output: %s\n' "${0##*/}" "$1" >&2
+        fi
+        at=${BASH_REMATCH[1]}
+    done
+    [[ ! $at || ! -t 2 ]] || printf '\r\033[K' >&2
+}
+
 # build LOG [-DNAME=VALUE...] [-- TARGET...]: bring build/ up to date; the tools' output is written to
 # build/LOG.  A lock serializes callers.
 build() {
@@ -33,7 +50,7 @@ build() {
     fi
     exec {lock}>"$top/build/.lock"
     flock "$lock"
-    run_build </dev/null >"$log" 2>&1 {lock}>&- || {
+    (set -o pipefail && run_build </dev/null 2>&1 {lock}>&- | print_progress "$log" >"$log" {lock}>&-) || {
         { grep -E -A6 'error: |Error ' "$log" || tail -n 30 "$log"; } | sed -n 1,40p >&2
         die "the build failed; all of it: $log"
     }
