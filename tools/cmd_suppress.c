@@ -158,9 +158,9 @@ static const struct option_info options[] = {
 const struct verb verb_suppress = {
     .name = "suppress",
     .usage = "suppress add [OPTION]... ID [RUN]",
-    .about =
-        "Adds a rule for one finding of a run, by default the newest that has it,\n"
-        "to a suppression file.  The rule's name is the id; a rule that exists is not added again.",
+    .about = "Adds a rule for one finding of a run, by default the newest that has it, to a\n"
+             "suppression file.  The rule's name is the id; a rule that exists is not added\n"
+             "again.",
     .options = options,
     .option_count = countof(options),
     .least = 2,

@@ -14,6 +14,7 @@ VERBS = {
     "report": (["report"], ["none"], "rtcheck: none cannot be opened"),
     "show": (["show"], ["mel-01234567", "none"], "rtcheck: none cannot be opened"),
     "suppress": (["suppress"], ["add", "mel-01234567", "none"], "rtcheck: none cannot be opened"),
+    "list": (["list"], [], ""),
     "events": (["events"], ["none"], "rtcheck: none cannot be opened"),
     "stat": (["stat"], ["none"], "rtcheck: none cannot be opened"),
     "dump": (["dump"], ["none"], "rtcheck: none cannot be opened"),
@@ -121,7 +122,7 @@ def numbers_of_operands():
         must(verb == "run" or usage in re.sub("^ {7}rtcheck", "usage: rtcheck", rtcheck("--help").stdout, flags=re.M), usage)
         if verb != "run":
             refused(usage, *words, *operands, "a", "b")
-        if verb not in ("run", "report", "selftest"):
+        if verb not in ("run", "report", "list", "selftest"):
             refused(usage, *words)
     refused(rtcheck("suppress", "--help").stdout.splitlines()[0], "suppress", "take", "mel-01234567")
 
