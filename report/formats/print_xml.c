@@ -74,27 +74,25 @@ static void function_put(const struct xml *x, const struct frame *frame,
     fputs("    </frame>\n", x->out);
 }
 
-/* The function of ours that the innermost frame called; its address is not recorded. */
-static void callee_put(const struct xml *x, const struct error_row *row)
+static void callee_put(const struct xml *x, const struct callee *callee)
 {
-    const char *name = row_callee(x->r, row);
-
-    if (!name)
-        return;
     fputs("    <frame>\n", x->out);
     element(x, "      ", "ip", "0x0");
-    text_element(x, "      ", "fn", name);
+    text_element(x, "      ", "obj", callee->object);
+    element(x, "      ", "fn", "%.*s", callee->name_bytes, callee->name);
     fputs("    </frame>\n", x->out);
 }
 
+/* `has_callee`: of a call of one of our functions; ENTRY_NONE: see callee_of. */
 static void stack_put(const struct xml *x, uint32_t index, uint32_t entry, bool has_callee)
 {
     const struct site *site = index == NO_SITE ? NULL : &x->r->sites[index];
     uint32_t count = site ? shown_frames(x->r, site, x->how) : 0;
+    struct callee callee = has_callee ? callee_of(x->r, index, entry) : (struct callee){0};
 
     fputs("  <stack>\n", x->out);
-    if (site && has_callee)
-        callee_put(x, &(struct error_row){.entry = entry, .site = index});
+    if (callee.name)
+        callee_put(x, &callee);
     for (uint32_t i = 0; i < count; i++) {
         const struct frame *frame = &x->r->frames[site->frames[i]];
         struct source_line lines[FRAME_LINES_MAX];
@@ -281,12 +279,12 @@ static void error_put(struct xml *x, const struct finding *f)
         return;
     error_begin(x, &e->thread, kind);
     what_put(x, f, kind);
-    stack_put(x, is_write ? NO_SITE : e->stack, e->entry, !is_crash); /* no write is recorded */
+    stack_put(x, is_write ? NO_SITE : e->stack, call_of(e), !is_crash); /* no write is recorded */
     if (!error_is_warning(e->kind) || e->kind == ERROR_RZE)
         block_put(x, e);
     if (is_write && e->stack != NO_SITE) {
         text_element(x, "  ", "auxwhat", "Write was detected at");
-        stack_put(x, e->stack, e->entry, true);
+        stack_put(x, e->stack, call_of(e), true);
     }
     error_end(x, f);
 }
