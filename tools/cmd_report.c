@@ -417,13 +417,27 @@ static int report_check(const char *image, const char *path)
 /* Options of the run itself have no effect: no program runs. */
 static bool has_effect(const char *option)
 {
-    static const char *const of_run[] = {"keep",           "measure",     "allow-unchecked",
-                                         "trace-children", "witness",     "strict-interior",
-                                         "heap",           "heap-size",   "events",
-                                         "freelist-vol",   "frames",      "cost-every",
-                                         "on-error",       "error-limit", "malloc-fill",
-                                         "free-fill",      "counters",    "interval",
-                                         "log-fd",         "xml-fd"};
+    static const char *const of_run[] = {"keep",
+                                         "measure",
+                                         "allow-unchecked",
+                                         "trace-children",
+                                         "trace-children-skip",
+                                         "witness",
+                                         "strict-interior",
+                                         "heap",
+                                         "heap-size",
+                                         "events",
+                                         "freelist-vol",
+                                         "frames",
+                                         "cost-every",
+                                         "on-error",
+                                         "error-limit",
+                                         "malloc-fill",
+                                         "free-fill",
+                                         "counters",
+                                         "interval",
+                                         "log-fd",
+                                         "xml-fd"};
 
     return !option_is_among(option, of_run, countof(of_run));
 }

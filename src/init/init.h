@@ -63,6 +63,7 @@ struct options {
     uint32_t cost_every; /* one of so many operations is timed; 0: none */
     uint32_t frames;     /* per stack, at most RTC_STACK_FRAMES; 0: no stacks */
     char pool_dir[256];
+    char skip[256]; /* patterns of programs that are not checked, separated by commas */
 };
 
 /*

@@ -170,6 +170,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_unless(&o->mel_at_exit, v, "off", at_exits);
     else if (key_is(key, n, "pool-dir"))
         read_text(o->pool_dir, sizeof o->pool_dir, v);
+    else if (key_is(key, n, "trace-children-skip"))
+        read_text(o->skip, sizeof o->skip, v);
     else if (key_is(key, n, "heap"))
         o->heap_in_file = value_is(v, "file") || (o->heap_in_file && !value_is(v, "private"));
     else if (key_is(key, n, "events"))

@@ -8,6 +8,9 @@
  * Static programs ignore LD_PRELOAD, and their children may be checked again, so they keep the
  * entries.
  *
+ * Programs that --trace-children-skip excludes get no entries either, so that what they start is not
+ * checked.
+ *
  * The location of the program is not always known: file actions of posix_spawn may change its
  * working directory.  A program that is not found here is treated as checkable.
  */
@@ -139,6 +142,43 @@ static enum unchecked_reason examine(const struct child *c, int fd, uint32_t *fl
     return is_hidden(c) ? UNCHECKED_NO_LIBRARY : UNCHECKED_NONE;
 }
 
+/* Does all of `text` match the pattern, of n bytes with * and ?? */
+static bool matches(const char *pattern, size_t n, const char *text)
+{
+    size_t at = 0, star = n, back = 0, i = 0;
+    while (text[i]) {
+        if (at < n && pattern[at] == '*') {
+            star = at++;
+            back = i;
+        } else if (at < n && (pattern[at] == '?' || pattern[at] == text[i])) {
+            at++;
+            i++;
+        } else if (star < n) { /* the last star takes one byte more */
+            at = star + 1;
+            i = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (at < n && pattern[at] == '*')
+        at++;
+    return at == n;
+}
+
+/* --trace-children-skip */
+static bool is_skipped(const char *path)
+{
+    for (const char *pattern = rt.options.skip; *pattern;) {
+        size_t n = 0;
+        while (pattern[n] && pattern[n] != ',')
+            n++;
+        if (n > 0 && matches(pattern, n, path))
+            return true;
+        pattern += n + (pattern[n] == ',');
+    }
+    return false;
+}
+
 /* Examine and close the descriptor; -1: the file could not be opened. */
 static void look_at(struct child *c, int fd, const char *path)
 {
@@ -147,6 +187,10 @@ static void look_at(struct child *c, int fd, const char *path)
     if (fd < 0)
         return;
     c->why = examine(c, fd, &flags);
+    if (is_skipped(path)) {
+        c->why = UNCHECKED_SKIPPED;
+        flags = 0;
+    }
     if (!c->why)
         return;
     c->is_counted = true;
@@ -203,11 +247,12 @@ void child_by_name(struct child *c, const char *file, char *const *envp)
         look_at(c, open_in_path(name, path), path);
 }
 
-/* Would our entries harm the program? */
+/* Must it have no entries of ours: would they harm the program, or is it not to be checked? */
 static bool is_harmed(const struct child *c)
 {
-    return c->why == UNCHECKED_MACHINE || c->why == UNCHECKED_LOADER ||
-           c->why == UNCHECKED_SANITIZER || c->why == UNCHECKED_NO_LIBRARY;
+    return c->why == UNCHECKED_SKIPPED || c->why == UNCHECKED_MACHINE ||
+           c->why == UNCHECKED_LOADER || c->why == UNCHECKED_SANITIZER ||
+           c->why == UNCHECKED_NO_LIBRARY;
 }
 
 /*

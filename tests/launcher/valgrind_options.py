@@ -2,6 +2,7 @@
 # rtc-test: launcher/valgrind_options ci 300
 """Options of valgrind and of the sanitizers: each one that valgrind, gcc's and clang's sanitizers list is in our tables,
 and does what its table says: acts, or is named in the one note at the start, or is refused."""
+import json
 import os
 import pathlib
 import re
@@ -65,7 +66,7 @@ def valgrinds_options():
 
 
 # The value of each option of the table that acts by an option of the same name.
-SAME = {"help": "no", "log-fd": "2", "xml": "no", "xml-fd": "1", "version": "no", "tool": "memcheck", "log-file": "/dev/null", "num-callers": "500", "error-exitcode": "7",
+SAME = {"help": "no", "trace-children-skip": "/x,*/y", "log-fd": "2", "xml": "no", "xml-fd": "1", "version": "no", "tool": "memcheck", "log-file": "/dev/null", "num-callers": "500", "error-exitcode": "7",
         "suppressions": "/dev/null", "gen-suppressions": "all", "leak-check": "full", "leak-resolution": "med",
         "show-leak-kinds": "definite,reachable", "errors-for-leak-kinds": "all", "malloc-fill": "41", "free-fill": "0x42",
         "freelist-vol": "20000000", "redzone-size": "16", "error-limit": "no"}
@@ -189,6 +190,25 @@ def output(program, double):
     must(done.returncode == 125 and done.stderr == "rtcheck: option log-fd: descriptor 9 is not open\n", done)
 
 
+def skipped(leaky):
+    """--trace-children-skip: by the path; also what such a program starts, and by hand."""
+    here = os.getcwd()
+    script = "/usr/bin/env %s/leaky; /bin/true" % here
+    for patterns, status in (("", 9), ("*/leaky", 0), ("/no,*/leaky", 0), ("*/LEAKY,leaky,*/leak,?leaky", 9), (here + "/l?aky", 0),
+                             ("/usr/bin/env", 0), ("*e*y", 0), ("*", 0), (",,", 9)):
+        done = run("--json=out.json", "--error-exitcode=9", "--trace-children-skip=" + patterns, "/bin/sh", "-c", script)
+        must(done.returncode == status, patterns, done)
+        unchecked = json.loads(pathlib.Path("out.json").read_text())["run"]["unchecked"]
+        must(bool(unchecked) == (status == 0) and all(u["reason"] == "skipped" for u in unchecked), patterns, unchecked)
+    done = run("--trace-children-skip=" + "x" * 256, leaky)
+    must(done.returncode == 125 and done.stderr == "rtcheck: option trace-children-skip: more than 255 bytes\n", done)
+    for patterns, status in (("/none", 9), ("*/leaky", 0)):
+        env = {**os.environ, "LD_PRELOAD": str(BIN.parent / "lib/librtcheck.so"),
+               "RTCHECK_OPTIONS": "error_exitcode=9:pool_dir=%s:trace_children_skip=%s" % (here, patterns)}
+        done = subprocess.run(["/usr/bin/env", "./leaky"], env=env, capture_output=True, text=True)
+        must(done.returncode == status, "by hand", patterns, done)
+
+
 def drop_in(program, leaky):
     """rtcheck-valgrind has valgrind's defaults and statuses."""
     def valgrind(*words, **variables):
@@ -240,4 +260,5 @@ int main(void) { void *p = malloc(9); free(p); free(p);
     free(p); p = malloc(10); p = 0; puts("end"); return 0; }""")
 what_acts(PROGRAM, LEAKY, MIXED, DOUBLE)
 output(PROGRAM, DOUBLE)
+skipped(LEAKY)
 drop_in(PROGRAM, LEAKY)

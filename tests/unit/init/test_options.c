@@ -48,6 +48,7 @@ static bool changes_nothing(const char *text)
            e.options.error_limit == initial.options.error_limit &&
            e.options.on_error == initial.options.on_error &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
+           strcmp(e.options.skip, initial.options.skip) == 0 &&
            e.knobs.quarantine_bytes == initial.knobs.quarantine_bytes &&
            e.knobs.malloc_fill == initial.knobs.malloc_fill &&
            e.knobs.free_fill == initial.knobs.free_fill &&
