@@ -157,7 +157,7 @@ static int take_environment(struct run *r)
         bad = lsan_log_take(&r->options, asan, r->err);
     sanitizer_options_take(&r->options, lsan, "LSAN_OPTIONS");
     sanitizer_options_take(&r->options, asan, "ASAN_OPTIONS");
-    glibc_environment_take(&r->options);
+    malloc_variables_take(&r->options);
     return bad;
 }
 

@@ -241,7 +241,7 @@ static void take_perturb(struct options *o, const char *text)
         option_give(o, "free-fill", value, err);
 }
 
-void glibc_environment_take(struct options *o)
+void malloc_variables_take(struct options *o)
 {
     const char *check = getenv("MALLOC_CHECK_");
     char err[TOOLS_ERROR_BYTES];

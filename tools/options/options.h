@@ -264,7 +264,7 @@ bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
  */
 void sanitizer_options_take(struct options *o, const char *text, const char *variable);
 /* The same for MALLOC_PERTURB_ and MALLOC_CHECK_ of our environment. */
-void glibc_environment_take(struct options *o);
+void malloc_variables_take(struct options *o);
 /* Print the table of valgrind's options, or of the sanitizers'. */
 void imported_options_print(bool of_valgrind, FILE *out);
 

@@ -167,7 +167,7 @@ static NOINLINE void plant_AIB(void)
     inside += 100;
 }
 
-static void *volatile start;
+static void *volatile start, *volatile mapped;
 
 static NOINLINE void plant_BIU(void)
 {
@@ -176,7 +176,7 @@ static NOINLINE void plant_BIU(void)
 
 static NOINLINE void plant_BIU_MAP(void)
 {
-    mmap(NULL, BYTES_BIU_MAP, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapped = mmap(NULL, BYTES_BIU_MAP, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void end(void)
