@@ -31,7 +31,7 @@ def script(stage, lines=('first', 'second', 'third')):
 
 
 def measure(stage, path, *args, pairs=2, options=(), **popen):
-    reported = path + '.json'
+    reported = stage.room() + '/report.json'
     done = subprocess.run([stage.rtcheck, 'run', '--measure=%d' % pairs, '--json=' + reported, *options, path, *args],
                           capture_output=True, env=clean_environment(), text=True, timeout=100, **popen)
     cost = json.load(open(reported))['cost'] if os.path.exists(reported) else {}
@@ -131,8 +131,9 @@ def many_processes(stage):
     """Ended processes are also removed from the file of a measured run: none waits long for its removal."""
     path = stage.room() + '/many'
     done, reported, log = measure(stage, sys.executable, '-SEc', MANY, path, pairs=1, stdin=subprocess.DEVNULL)
+    must(done.returncode == 0, done)
     waits = [int(line) for line in open(path + '.log')]
-    must(done.returncode == 0 and len(waits) == 3, done, waits)
+    must(len(waits) == 3, done, waits)
     must(max(waits) < 80 * 15, 'times that 80 children waited, in each of the runs:', waits)
     return waits
 
@@ -205,7 +206,7 @@ def asked_wrongly(stage):
         done = subprocess.run([stage.rtcheck, 'run', '--measure=' + word, 'true'], stdin=subprocess.DEVNULL, capture_output=True,
                               env=clean_environment(), text=True, timeout=50)
         must(done.returncode == 125 and done.stderr == "rtcheck: option measure: '%s' is not a number from 0 to 255\n" % word, done)
-    reported = subprocess.run([stage.rtcheck, '--help'], capture_output=True, env=clean_environment(), text=True, timeout=50).stdout
+    reported = subprocess.run([stage.rtcheck, '--help=all'], capture_output=True, env=clean_environment(), text=True, timeout=50).stdout
     must('  --measure=N  ' in reported and '  --counters=EVENT,...' in reported, reported)
 
 
