@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import SOURCE, Run, main, must, run_plain
 
 # Functions without pointer arguments, or with one that the runtime interprets.
-NO_POINTER = set('on_exit __cxa_atexit __cxa_at_quick_exit fork _Fork _exit _Exit sbrk __sbrk mlockall munlockall mallinfo mallinfo2 __libc_mallinfo malloc_stats '
+NO_POINTER = set('on_exit __cxa_atexit __cxa_at_quick_exit fork _Fork _exit _Exit abort sbrk __sbrk mlockall munlockall mallinfo mallinfo2 __libc_mallinfo malloc_stats '
                  'malloc_trim mallopt __register_atfork'.split())
 ALLOCATOR = re.compile(r'(c|m|re|v|pv|aligned_)?alloc$|reallocarray|memalign|free|cfree|free_(aligned_)?sized|'
                        r'malloc_(usable_size|info)|__libc_\w+|_Z\w+')
