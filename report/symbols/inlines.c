@@ -209,7 +209,7 @@ static const char *linkage_name(Dwarf_Die *die)
     return NULL;
 }
 
-static const char *call_file(Dwarf_Die *call, Dwarf_Die *unit)
+static char *call_file(Dwarf_Die *call, Dwarf_Die *unit)
 {
     Dwarf_Attribute attribute;
     Dwarf_Files *files;
@@ -220,7 +220,7 @@ static const char *call_file(Dwarf_Die *call, Dwarf_Die *unit)
         dwarf_formudata(&attribute, &number) != 0 || dwarf_getsrcfiles(unit, &files, &count) != 0 ||
         number >= count)
         return NULL;
-    return dwarf_filesrc(files, number, NULL, NULL);
+    return unit_path(unit, dwarf_filesrc(files, number, NULL, NULL));
 }
 
 static int call_line(Dwarf_Die *call)
@@ -255,7 +255,7 @@ static struct inlined inlined_of(Dwarf_Die *call, Dwarf_Die *unit)
     if (linkage)
         inlined.function = demangle(linkage);
     inlined.declared = linkage ? copy_of(name) : NULL;
-    inlined.call_file = copy_of(call_file(call, unit));
+    inlined.call_file = call_file(call, unit);
     inlined.call_line = inlined.call_file ? call_line(call) : 0;
     return inlined;
 }

@@ -1,11 +1,14 @@
 /*
- * lines.c - the compilation unit and the source line of an address, also without .debug_aranges.
+ * lines.c - the compilation unit and the source line of an address, also without .debug_aranges;
+ * paths of source files.
  *
  * libdw before 0.191 finds the unit of an address only by .debug_aranges, which clang does not
  * write. If libdw finds no unit, the address ranges of all units of the module are listed once and
  * kept, sorted.
  */
+#include <dwarf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols_priv.h"
 
@@ -82,7 +85,30 @@ bool unit_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, Dw
     return true;
 }
 
-const char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, int *number)
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/* Of DWARF 5, libdw returns the path as it was given to the compiler. */
+static char *absolute_path(const char *folder, const char *file)
+{
+    char *path;
+
+    if (!file || file[0] == '/' || !folder || folder[0] != '/')
+        return file ? xalloc(strdup(file)) : NULL;
+    while (strncmp(file, "./", 2) == 0)
+        file += 2;
+    if (asprintf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", file) < 0)
+        path = NULL;
+    return xalloc(path);
+}
+
+char *unit_path(Dwarf_Die *unit, const char *file)
+{
+    Dwarf_Attribute attribute;
+
+    return absolute_path(dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute)), file);
+}
+
+char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, int *number)
 {
     Dwfl_Line *known = dwfl_module_getsrc(module, address);
     Dwarf_Line *line = NULL;
@@ -90,10 +116,13 @@ const char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr addr
     Dwarf_Die unit;
 
     if (known)
-        return dwfl_lineinfo(known, NULL, number, NULL, NULL, NULL);
+        return absolute_path(dwfl_line_comp_dir(known),
+                             dwfl_lineinfo(known, NULL, number, NULL, NULL, NULL));
     if (unit_find(lines, module, address, &unit, &bias))
         line = dwarf_getsrc_die(&unit, address - bias);
-    return line && dwarf_lineno(line, number) == 0 ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    return line && dwarf_lineno(line, number) == 0
+               ? unit_path(&unit, dwarf_linesrc(line, NULL, NULL))
+               : NULL;
 }
 
 void lines_free(struct lines *l)

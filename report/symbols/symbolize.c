@@ -197,11 +197,8 @@ struct symbols *symbols_of(struct report *r, uint32_t module)
 
 static void frame_take_line(struct frame *frame, struct symbols *s, Dwarf_Addr address)
 {
-    const char *file = line_find(&s->lines, s->module, address, &frame->line);
-
-    if (file)
-        frame->file = xalloc(strdup(file));
-    else
+    frame->file = line_find(&s->lines, s->module, address, &frame->line);
+    if (!frame->file)
         frame->line = 0;
 }
 

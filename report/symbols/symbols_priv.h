@@ -54,8 +54,16 @@ void names_free(struct names *names);
  */
 bool unit_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, Dwarf_Die *unit,
                Dwarf_Addr *bias);
-/* Return the file, and the line in *number. NULL: unknown. *lines is built on first use. */
-const char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, int *number);
+/*
+ * The path of a unit's source file, absolute if the compilation directory is; malloc'ed. NULL, if
+ * `file` is.
+ */
+char *unit_path(Dwarf_Die *unit, const char *file);
+/*
+ * Return the file's path, malloc'ed, and the line in *number. NULL: unknown. *lines is built on
+ * first use.
+ */
+char *line_find(struct lines **lines, Dwfl_Module *module, Dwarf_Addr address, int *number);
 void lines_free(struct lines *lines);
 
 /* Store the functions inlined at the unit's address in the frame, and its name if it has none. */

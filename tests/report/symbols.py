@@ -92,6 +92,38 @@ def inlined_in_cpp(stage):
              compiler, version, stacks[3000][0])
 
 
+# ---- sources named by a relative path ----------------------------------------------------------
+
+def files_of(report, source):
+    """The paths of all functions of a source."""
+    lines = [line for f in report.data['frames'] for line in [f] + f.get('inlined_into', [])]
+    return {f['file'] for f in lines if os.path.basename(f.get('file', '')) == source}
+
+
+def relative_source(stage):
+    """The compilation directory is put in front of a relative path; ids do not depend on it."""
+    ids, line = set(), lines_of('twice.c')
+    for compiler, version in COMPILERS:
+        for path in ('sub/twice.c', './sub/twice.c', None):
+            room = stage.room()
+            os.mkdir(room + '/sub')
+            shutil.copy(PROGRAMS + 'twice.c', room + '/sub')
+            wanted, where = room + '/sub/twice.c', (compiler, version, path)
+            subprocess.run([compiler, '-g', '-gdwarf-%d' % version, '-fno-builtin', '-o', 'program',
+                            path or wanted], cwd=room, check=True)
+            done = Run(stage, [room + '/program'], options=['source=1', 'hyperlinks=always',
+                                                            'sarif=' + room + '/sarif',
+                                                            'source-root=' + room]).wait()
+            expect(files_of(done.report, 'twice.c'), {wanted}, *where)
+            ids |= {e['id'] for e in done.report.data['errors']}
+            must('%s#L%d\033' % (wanted, line['second']) in done.log, 'link', *where, done.log)
+            must(re.search(r'%d \| .*free\(block\)' % line['release'], done.log), 'source line', *where,
+                 done.log)
+            with open(room + '/sarif') as f:
+                expect(set(re.findall(r'[^"]*twice\.c', f.read())), {'sub/twice.c'}, *where)
+    must(len(ids) == 1, 'one error, ids', ids)
+
+
 # ---- debugging information in a separate file ------------------------------------------------
 
 def split(path):
@@ -358,7 +390,8 @@ def variables_in_debug_file(stage):
 
 
 if __name__ == '__main__':
-    main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp), ('by_link', by_link),
+    main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp),
+          ('relative_source', relative_source), ('by_link', by_link),
           ('another_build', another_build), ('relative_library', relative_library),
           ('unlinked_library', unlinked_library), ('server', server),
           ('dead_server', dead_server), ('variables', variables),
