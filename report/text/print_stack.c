@@ -152,11 +152,14 @@ static void row_put(const struct stack_row *row, const struct columns *c, const 
     }
 }
 
-/* The line whose source is printed: the first one that has a source outside headers. */
-static uint32_t source_line_of(const struct stack_lines *l)
+/*
+ * The line whose source is printed: the first one outside headers whose file is there. That of a
+ * libc function seldom is.
+ */
+static uint32_t source_line_of(const struct stack_lines *l, const struct page *page)
 {
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->at[i].file && !l->at[i].is_header)
+    for (uint32_t i = 0; page->how->source > 0 && i < l->count; i++)
+        if (!l->at[i].is_header && source_is_there(&l->at[i]))
             return i;
     return UINT32_MAX;
 }
@@ -175,10 +178,10 @@ void rows_print(struct report *r, struct stack_row *rows, uint32_t count, const 
         if (!site)
             continue;
         rows[i].lines = stack_lines_make(r, rows[i].site, 0, page);
-        rows[i].source_line = before ? UINT32_MAX : source_line_of(&rows[i].lines);
         if (before && !page->whole)
             stack_lines_share(&rows[i].lines, site, before);
         stack_lines_cut(&rows[i].lines, page->frames);
+        rows[i].source_line = before ? UINT32_MAX : source_line_of(&rows[i].lines, page);
         columns_add(&c, &rows[i].lines, page);
         before = site;
     }

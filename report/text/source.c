@@ -39,6 +39,13 @@ static FILE *source_open(const char *path)
     return file;
 }
 
+bool source_is_there(const struct stack_line *line)
+{
+    FILE *file = line->file && line->number > 0 ? source_open(line->file) : NULL;
+
+    return file && fclose(file) == 0;
+}
+
 static uint32_t indent_of(const char *text)
 {
     uint32_t columns = 0;

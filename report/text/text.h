@@ -187,6 +187,8 @@ void stack_lines_share(struct stack_lines *l, const struct site *site, const str
 
 /* ---- source.c -------------------------------------------------------------------------------- */
 
+/* Can the file of a line be read? */
+bool source_is_there(const struct stack_line *line);
 /*
  * Print the source of a line, with how->source - 1 lines before it, and a caret below the name of
  * the function that it calls (NULL: not known).

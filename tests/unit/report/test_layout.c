@@ -688,6 +688,31 @@ static void test_source_in_report(void **state)
     unlink(file);
 }
 
+/* Functions whose source is not there are passed over; so are those that are not printed. */
+static void test_source_elsewhere(void **state)
+{
+    const char *file = source_file("golden.c", source);
+
+    (void)state;
+    for (uint32_t shown = 2; shown <= 8; shown += 6) {
+        struct build b = build_begin();
+        struct parts p = an_image(&b, 1, 0);
+        char *text;
+        named_count = 0;
+        a_duf(&p, STACK_OF(p.depot, library_function("strlen", "../sysdeps/strlen.S", 76, 0),
+                           library_function("copy", "/nowhere/golden.c", 5, 0),
+                           function("no_line", file, 0, 0), function("drop", file, 6, 0),
+                           function("outer", file, 5, 0), function("main", file, 3, 0)));
+        text = named_text(
+            &b, (struct print_options){USUAL, .columns = 80, .source = 1, .frames = shown});
+        golden_add(shown == 2 ? "source of an outer function, 2 shown"
+                              : "source of an outer function",
+                   text);
+        free(text);
+    }
+    unlink(file);
+}
+
 /* ---- links --------------------------------------------------------------------------------- */
 
 /* Replace the host's name, which is part of a link. */
@@ -740,6 +765,7 @@ int main(void)
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_no_source),
         cmocka_unit_test(test_source_in_report),
+        cmocka_unit_test(test_source_elsewhere),
         cmocka_unit_test(test_links),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
