@@ -71,6 +71,8 @@ char *row_label(const struct report *r, const struct error_row *row)
 
     if (name)
         n = asprintf(&text, "%s%s%s", row->order ? row->order : "", name, is_operator ? "" : "()");
+    else if (row->order && *row->order) /* a call by a pointer: the function is not known */
+        n = asprintf(&text, "%sfree", row->order);
     else
         n = asprintf(&text, "%s", row->label);
     return xalloc(n < 0 ? NULL : text);

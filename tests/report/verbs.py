@@ -43,7 +43,7 @@ def text_of_a_file():
                                 "(first 2000000000, prog1)  duf-360faff4\n"
                                 "   second free()  libé.so+0x2020\n"
                                 "                  prog+0x1010\n"
-                                "   first freed    libé.so+0x2020\n"), done.stdout)
+                                "   first free     libé.so+0x2020\n"), done.stdout)
     must(re.search(r"\n6  ALLOCATION FAILED: calloc of 4.0 EiB failed \(warning\), .*  oom-635bf364\n", done.stdout), done.stdout)
     must(done.stdout.endswith(USE + LINE +
                               "note: freed 1 block of libc's own allocator: passed on to libc\n" +
@@ -65,7 +65,7 @@ def how_much_is_reported():
     reported = rtcheck("report", "--rtc-biu-at-exit=verbose", "run.pool").stdout
     must(re.search(r"\n   97.7 KiB   99.9 %        1    97.7 KiB  +biu-98998318\n     libé.so\+0x2020\n     prog\+0x1010\n", reported), reported)
     reported = rtcheck("report", "-frames", "1", "run.pool").stdout
-    must("   second free()  libé.so+0x2020\n                  ... 1 frame ...\n   first freed    libé.so+0x2020\n" in reported, reported)
+    must("   second free()  libé.so+0x2020\n                  ... 1 frame ...\n   first free     libé.so+0x2020\n" in reported, reported)
     done = rtcheck("report", "-frames", "17", "run.pool")
     must(done.returncode == 0 and done.stderr == "rtcheck: -frames 17: 16 taken; --num-callers goes up to 64\n",
          done.stderr)
