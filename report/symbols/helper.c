@@ -496,6 +496,7 @@ void variable_free(struct variable *variable)
     free(variable->whole);
     free(variable->file);
     free(variable->section);
+    free(variable->text);
     free(variable->function);
     *variable = (struct variable){0};
 }

@@ -55,6 +55,8 @@ void answer_put_variable(FILE *out, const struct report *r, uint32_t module,
     put(out, variable->file);
     put_number(out, (uint64_t)variable->line);
     put(out, variable->section);
+    put_number(out, variable->in_section);
+    put(out, variable->text);
     put(out, variable->function);
     put_number(out, variable->is_parameter);
 }
@@ -157,6 +159,8 @@ void answer_get_variable(struct answer *a, struct variable *variable)
     variable->file = get_copy(a);
     variable->line = get_line(a);
     variable->section = get_copy(a);
+    variable->in_section = get_number(a);
+    variable->text = get_copy(a);
     variable->function = get_copy(a);
     variable->is_parameter = get_number(a) != 0;
 }

@@ -11,24 +11,50 @@
 #include "helper_priv.h"
 #include "symbols_priv.h"
 
-static char *section_of(const struct symbols *s, uint64_t offset)
+#define STRING_MAX 24u /* of a string constant that is printed */
+
+/* Find the section at an address of the file. NULL: there is none. */
+static Elf_Scn *section_at(Elf *elf, uint64_t address, GElf_Shdr *h)
+{
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, h) && h->sh_flags & SHF_ALLOC && !(h->sh_flags & SHF_TLS) &&
+            address - h->sh_addr < h->sh_size)
+            return section;
+    return NULL;
+}
+
+/* Return the string at an offset of a section of constants. NULL: it is not one, or is long. */
+static char *string_at(Elf_Scn *section, const GElf_Shdr *h, uint64_t at)
+{
+    Elf_Data *data = h->sh_type != SHT_PROGBITS || h->sh_flags & (SHF_WRITE | SHF_EXECINSTR)
+                         ? NULL
+                         : elf_rawdata(section, NULL);
+    const char *text = data && data->d_buf && at < data->d_size ? (char *)data->d_buf + at : NULL;
+    size_t length = text ? strnlen(text, data->d_size - at) : 0;
+
+    if (length == 0 || length > STRING_MAX || length == data->d_size - at)
+        return NULL;
+    for (size_t i = 0; i < length; i++)
+        if (!byte_is_plain((unsigned char)text[i]))
+            return NULL;
+    return xalloc(strdup(text));
+}
+
+static void section_take(const struct symbols *s, uint64_t address, struct variable *out)
 {
     GElf_Addr bias;
     Elf *elf = dwfl_module_getelf(s->module, &bias);
+    Elf_Scn *section;
+    const char *name;
     size_t names;
     GElf_Shdr h;
 
-    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-        return NULL;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        const char *name;
-        if (!gelf_getshdr(section, &h) || !(h.sh_flags & SHF_ALLOC) || (h.sh_flags & SHF_TLS) ||
-            offset - h.sh_addr >= h.sh_size)
-            continue;
-        name = elf_strptr(elf, names, h.sh_name);
-        return name ? xalloc(strdup(name)) : NULL;
-    }
-    return NULL;
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0 || !(section = section_at(elf, address, &h)) ||
+        !(name = elf_strptr(elf, names, h.sh_name)))
+        return;
+    out->section = xalloc(strdup(name));
+    out->in_section = address - h.sh_addr;
+    out->text = string_at(section, &h, out->in_section);
 }
 
 /* Open the file with the debugging information, which may be a separate one. */
@@ -73,7 +99,7 @@ void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, stru
 
     if (!s)
         return;
-    out->section = section_of(s, offset);
+    section_take(s, offset, out);
     if (!v || !variables_find(v, offset, out))
         symbol_take(s, offset, out);
 }

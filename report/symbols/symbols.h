@@ -60,7 +60,7 @@ uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint3
 
 /*
  * Print the location at an offset of a module: ".data of prog: table[3]+0x4 (prog.c:7)",
- * "libfoo.so+0x1234".
+ * "a constant of prog: "text" (.rodata+0x4)", "libfoo.so+0x1234".
  */
 void format_location(struct report *r, uint32_t module, uint64_t offset, FILE *out);
 /*

@@ -6,6 +6,7 @@
  * one line for grep. Widths are counted in characters of the escaped text; bytes that are not
  * printable take four columns (\xNN).
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +47,25 @@ static uint32_t part_columns(const char *text, size_t bytes)
     return columns;
 }
 
+/* The end of the word at a blank or word. "main thread" and "thread 3" are one word each. */
+static size_t word_end(const char *text, size_t at)
+{
+    size_t start = at + strspn(text + at, " "), end = start + strcspn(text + start, " ");
+
+    if (strncmp(text + start, "main thread", strlen("main thread")) == 0 ||
+        (end - start == strlen("thread") && strncmp(text + start, "thread", end - start) == 0 &&
+         isdigit((unsigned char)text[end + (text[end] == ' ')])))
+        end += 1 + strcspn(text + end + 1, " ");
+    return end;
+}
+
 /* Return the bytes of `text` that fit in `room` columns, up to a blank; at least one word. */
 static size_t line_bytes(const char *text, uint32_t room)
 {
     size_t fits = 0;
 
     for (size_t end = 0; text[end]; fits = end) {
-        end = fits + strspn(text + fits, " ");
-        end += strcspn(text + end, " ");
+        end = word_end(text, fits);
         if (fits > 0 && part_columns(text, end) > room)
             break;
     }

@@ -35,13 +35,15 @@ struct variable {
     char *function;    /* for a local variable: the function that contains it; else NULL */
     bool is_parameter; /* of that function */
     char *section;     /* ".data", ".bss", .. */
+    uint64_t in_section;
+    char *text; /* string constant that begins there, if no name is known */
 };
 
 struct variables; /* variables of one file, listed by address on first use */
 
 /* Takes ownership of the descriptor. NULL: it has no readable debugging information. */
 struct variables *variables_open(int fd);
-/* `address` as in the file. Sets all fields but the section. */
+/* `address` as in the file. Sets all fields but those of the section. */
 bool variables_find(struct variables *v, uint64_t address, struct variable *out);
 /*
  * The same for the entry at `die` in .debug_info, `inside` bytes after the variable's start. false:

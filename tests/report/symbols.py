@@ -389,10 +389,41 @@ def variables_in_debug_file(stage):
            ['store::count+1 variables.cc:%d .data' % lines_of('variables.cc')['count']])
 
 
+def sections_of(path):
+    """{name: (address, offset in the file)} of the sections."""
+    out = subprocess.run(['readelf', '-SW', path], capture_output=True, text=True, check=True).stdout
+    return {m[1]: (int(m[2], 16), int(m[3], 16))
+            for m in re.finditer(r'\] (\S+) +\S+ +([0-9a-f]+) ([0-9a-f]+) ', out)}
+
+
+def nameless(stage):
+    """Without symbols an address is what its section holds; a short string is quoted."""
+    path = build(stage, 'nameless.c', 'gcc', '-fno-builtin', '-w')
+    at, start = symbols_of(path), sections_of(path)
+    where = ['%s+0x%x' % (section, at[name] - start[section][0])
+             for name, section in (('zeros', '.bss'), ('main', '.text'))]
+    where.insert(0, '.data+0x%x' % (at['value'] + 8 - start['.data'][0]))
+    subprocess.run(['strip', path], check=True)
+    with open(path, 'rb') as f:
+        file = f.read()
+    texts = ['a constant', 'constant', 'a constant that is longer', 'two\nlines']
+    offsets = [file.find(b'\0' + text.encode() + b'\0') + 1 for text in texts]
+    offsets[1] = offsets[0] + 2
+    where = ['.rodata+0x%x' % (o - start['.rodata'][1]) for o in offsets] + where
+    done = Run(stage, [path])
+    printed = re.findall(r'INVALID FREE of an address in (.*\)), main thread', done.wait().log)
+    expect(printed, ['a constant of program: "a constant" (%s)' % where[0],
+                     'a constant of program: "constant" (%s)' % where[1],
+                     'a constant of program (%s)' % where[2], 'a constant of program (%s)' % where[3],
+                     'static data of program (%s)' % where[4],
+                     'static data of program (%s)' % where[5], 'code of program (%s)' % where[6]])
+
+
 if __name__ == '__main__':
     main([('inlined', inlined), ('inlined_in_cpp', inlined_in_cpp),
           ('relative_source', relative_source), ('by_link', by_link),
           ('another_build', another_build), ('relative_library', relative_library),
           ('unlinked_library', unlinked_library), ('server', server),
           ('dead_server', dead_server), ('variables', variables),
-          ('variables_in_debug_file', variables_in_debug_file), ('progress', progress)])
+          ('variables_in_debug_file', variables_in_debug_file), ('nameless', nameless),
+          ('progress', progress)])
