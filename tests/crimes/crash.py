@@ -206,7 +206,7 @@ def unmapped_by_file():
     for way, row in UNMAPPED.items():
         subprocess.run([BUILD + "/bin/rtcheck", "--keep", PROGRAM, way], capture_output=True, check=False, timeout=60, env=env,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
-        done = subprocess.run([BUILD + "/bin/rtcheck", "report", directory + "/rtcheck/last.pool"], capture_output=True,
+        done = subprocess.run([BUILD + "/bin/rtcheck", "report", directory + "/rtcheck/last"], capture_output=True,
                               text=True, check=False, timeout=60)
         if not re.search(row, done.stdout + done.stderr, re.MULTILINE):
             wrong(way, "the report of the run file lacks the call:\n" + done.stdout + done.stderr)
