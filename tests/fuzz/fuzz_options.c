@@ -25,11 +25,18 @@ static int fill_of(const struct options *o, const char *name)
     return strcmp(text, "no") == 0 ? -1 : (int)strtol(text, NULL, 16);
 }
 
+static unsigned long limit_of(const char *text)
+{
+    return strcmp(text, "no") == 0    ? 10000
+           : strcmp(text, "yes") == 0 ? 1000
+                                      : strtoul(text, NULL, 10);
+}
+
 static void check_runtime(const struct options *o, const char *text)
 {
     struct runtime_options r = runtime_options_read(text);
-    static const char *const words[] = {"continue", "stop", "abort", "debugger"};
-    const char *dir = option_text(o, "pool-dir");
+    static const char *const words[] = {"continue", "stop", "abort", "debugger", "exit"};
+    const char *dir = option_text(o, "pool-dir"), *skip = option_text(o, "trace-children-skip");
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
     must(r.leaks == option_flag(o, "leaks"), "leaks is the same");
@@ -45,14 +52,15 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.all_events == (strcmp(option_text(o, "events"), "all") == 0), "events is the same");
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
-    must(r.error_limit == strtoul(option_text(o, "error-limit"), NULL, 10),
-         "error-limit is the same");
+    must(r.error_limit == limit_of(option_text(o, "error-limit")), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");
     must(r.malloc_fill == fill_of(o, "malloc-fill"), "malloc-fill is the same");
     must(r.free_fill == fill_of(o, "free-fill"), "free-fill is the same");
     must(strlen(dir) >= sizeof r.pool_dir || strcmp(r.pool_dir, dir) == 0, "pool-dir is the same");
+    must(strlen(skip) >= sizeof r.skip || strcmp(r.skip, skip) == 0,
+         "trace-children-skip is the same");
 }
 
 /* The canonical text is parsed to the same options. */

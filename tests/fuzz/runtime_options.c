@@ -14,9 +14,16 @@
 
 #define INIT_H
 
-enum on_error { ON_ERROR_CONTINUE, ON_ERROR_STOP, ON_ERROR_ABORT, ON_ERROR_DEBUGGER };
+enum on_error {
+    ON_ERROR_CONTINUE,
+    ON_ERROR_STOP,
+    ON_ERROR_ABORT,
+    ON_ERROR_DEBUGGER,
+    ON_ERROR_EXIT
+};
 
 #define ERROR_LIMIT_MAX 10000u
+#define ERROR_LIMIT_DEFAULT 1000u
 
 struct options {
     enum on_error on_error;
@@ -33,6 +40,7 @@ struct options {
     uint32_t cost_every;
     uint32_t frames;
     char pool_dir[256];
+    char skip[256];
 };
 
 static struct pool_knobs {
@@ -63,7 +71,7 @@ struct runtime_options runtime_options_read(const char *text)
                         .heap_bytes = 256u << 20,
                         .frames = RTC_STACK_FRAMES,
                         .cost_every = 1000,
-                        .error_limit = 1000,
+                        .error_limit = ERROR_LIMIT_DEFAULT,
                         .error_exitcode = -1};
 
     pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
@@ -90,5 +98,6 @@ struct runtime_options runtime_options_read(const char *text)
         .free_fill = pool_knobs.free_fill,
     };
     memcpy(all.pool_dir, o.pool_dir, sizeof all.pool_dir);
+    memcpy(all.skip, o.skip, sizeof all.skip);
     return all;
 }

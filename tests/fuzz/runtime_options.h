@@ -23,6 +23,7 @@ struct runtime_options {
     int on_error; /* index in the list of words */
     uint32_t error_limit;
     char pool_dir[256];
+    char skip[256];
     uint64_t quarantine_bytes;
     int malloc_fill; /* -1 = no */
     int free_fill;
