@@ -34,7 +34,7 @@ SENTENCES = {
     "by_mapping": r"SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted",
     "by_unmapped": r"SIGSEGV: write of 1 byte at an address that was unmapped, 0x[0-9a-f]+388",
     "by_data_call": (r"SIGSEGV: execution in [.]data of crash: data .*: not permitted",
-                     r"SIGSEGV: execution in [.]data of crash.*: not permitted"),
+                     r"SIGSEGV: execution in static data of crash [(][.]data[+].*: not permitted"),
     "by_divide": r"SIGFPE: integer division by zero, or a quotient that is too large",
     "by_illegal": r"SIGILL: illegal instruction",
     "by_file_end": r"SIGBUS: access past the end of a mapped file",
