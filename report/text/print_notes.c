@@ -332,6 +332,18 @@ static void note_crashes(const struct report *r, struct notes *notes)
                  process_set_text(&f, notes->deterministic).text);
 }
 
+/* Detected at a free or at the end: no stack of the report is that of the write. */
+static void note_writes(const struct report *r, struct notes *notes)
+{
+    for (uint32_t i = 0; i < r->error_count; i++)
+        if (r->errors[i].kind == ERROR_WUA && error_is_shown(&r->errors[i]) &&
+            !is_hidden(&r->errors[i].disposition)) {
+            note_add(notes, false,
+                     "a watchpoint stops at the code of a bad write: README, \"Bad writes\"");
+            return;
+        }
+}
+
 static void note_file(const struct report *r, struct notes *notes)
 {
     struct totals gone = totals_elsewhere(r);
@@ -565,6 +577,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
     note_launcher(r, &notes);
     note_ends(r, main, &notes);
     note_crashes(r, &notes);
+    note_writes(r, &notes);
     note_machine(r, &notes);
     return notes;
 }
