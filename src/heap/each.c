@@ -51,6 +51,9 @@ static void *content_of(const struct lost_records *lost, const void *object, siz
 static void fill_slab(const struct lost_records *lost, uint64_t owner)
 {
     uint32_t slots = size_class[owner_kind(owner) - 1].slots;
+    uintptr_t first = (uintptr_t)segment_record(owner_pointer(owner), 0);
+    if (first >= lost->end || first + (uintptr_t)slots * RECORD_BYTES <= lost->start)
+        return;
     for (uint32_t i = 0; i < slots; i++) {
         void *record = content_of(lost, segment_record(owner_pointer(owner), i), RECORD_BYTES);
         if (record)

@@ -11,7 +11,10 @@
  * SIGBUS also occurs if the run file is truncated, in any thread that uses a lost page. If those pages
  * can be replaced (runfile/cut.c) the instruction is repeated and the program continues. So this
  * handler is not reset at delivery, because other threads may need it at the same time, and while
- * it is installed the runtime never blocks SIGBUS: the kernel ends a process that cannot handle it.
+ * it is installed the runtime never blocks SIGBUS, not in its other handlers either: the kernel ends a
+ * process that cannot handle it.  It runs on the stack that is in use: on the helper stack
+ * (os/helper_stack.c) the kernel would take an alternate stack for free on which a handler of the
+ * program waits.
  *
  * No handler is installed in the first process of a pid namespace: signals without a handler do not
  * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
@@ -99,7 +102,8 @@ static void on_fatal(int signal, void *info, void *context)
         return;
     if (cut) {
         ; /* nothing can be recorded */
-    } else if (!fork_shares_memory() && !fork_is_child() && !os_sandboxed()) {
+    } else if (!run_is_gone() && !run_is_cut() && !fork_shares_memory() && !fork_is_child() &&
+               !os_sandboxed()) {
         if ((signal == SIGSEGV || signal == SIGBUS) &&
             fault_is_of_fill(info, context, pool_knobs.free_fill))
             image_flag(IMAGE_FAULT_OF_FREED);
@@ -117,10 +121,11 @@ bool fatal_is_own(const void *handler)
 static void install(int signal)
 {
     struct os_action before;
-    int flags = SA_ONSTACK | SA_RESTART | (signal == SIGBUS ? 0 : SA_RESETHAND);
+    bool survives = signal == SIGBUS;
+    int flags = SA_RESTART | (survives ? 0 : SA_ONSTACK | SA_RESETHAND);
     if (os_action_of(signal, &before) || !os_is_default(&before))
         return;
-    if (os_take_signal(signal, on_fatal, flags, &before))
+    if (os_take_signal(signal, on_fatal, flags, survives ? 0 : SIGBUS, &before))
         return;
     if (os_is_default(&before))
         program_action[signal] = before;

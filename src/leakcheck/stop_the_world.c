@@ -245,7 +245,7 @@ int world_stop(struct stopped_world *w, const struct caller *caller, enum stop h
     stop.first = w->thread;
     stop.end = w->thread + w->count;
     if (!stop.taken && (err = os_take_signal(LIBC_SIGNAL_SETXID, on_signal, SA_RESTART | SA_ONSTACK,
-                                             &stop.before)))
+                                             0, &stop.before)))
         return err;
     stop.taken = true;
     for (uint32_t i = 1; i < w->count; i++)

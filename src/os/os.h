@@ -399,7 +399,9 @@ struct os_action {
     uint64_t handler, flags, restorer, mask; /* as in the kernel's struct sigaction */
 };
 
-int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before);
+/* All signals are blocked in the handler, except `unblocked` (0: none). */
+int os_take_signal(int signal, os_handler handler, int flags, int unblocked,
+                   struct os_action *before);
 void os_restore_action(int signal, const struct os_action *before);
 int os_action_of(int signal, struct os_action *now);
 os_handler os_handler_of(const struct os_action *action); /* NULL: default or ignored */

@@ -173,12 +173,13 @@ static unsigned usable(int flags)
     return (unsigned)flags & ~(ends ? (unsigned)SA_ONSTACK : 0);
 }
 
-int os_take_signal(int signal, os_handler handler, int flags, struct os_action *before)
+int os_take_signal(int signal, os_handler handler, int flags, int unblocked,
+                   struct os_action *before)
 {
     struct os_action action = {.handler = (uintptr_t)handler,
                                .flags = usable(flags) | SA_SIGINFO | SIGNAL_RESTORER,
                                .restorer = (uintptr_t)os_signal_return,
-                               .mask = OS_ALL_SIGNALS};
+                               .mask = OS_ALL_SIGNALS & ~(unblocked ? 1ull << (unblocked - 1) : 0)};
     return (int)CALL4(SYS_rt_sigaction, signal, &action, before, sizeof action.mask);
 }
 

@@ -181,6 +181,17 @@ bool area_renew(void)
     return index && area_open(index, previous, claimed.count ? claimed.count : 1);
 }
 
+/* Of the current area; of one that lies higher in the file the first page is sufficient. */
+const char *area_last_byte(void)
+{
+    uint32_t highest = current.area;
+    for (uint32_t i = 0; i < claimed.count && i < RTC_AREA_COUNT_MAX; i++)
+        highest = claimed.area[i] > highest ? claimed.area[i] : highest;
+    return !highest                  ? NULL
+           : highest == current.area ? current.base + current.ready - 1
+                                     : run_area(highest);
+}
+
 void area_room(uint64_t *bytes, uint64_t *used)
 {
     uint64_t each = current.area ? run_header()->area_bytes : 0;

@@ -72,6 +72,11 @@ struct lost_records {
  */
 bool run_replace_lost(const void *p, void (*fill)(const struct lost_records *lost));
 bool run_is_cut(void);
+/*
+ * Called where records look wrong: was the file truncated, and nothing has noticed it yet?  If it
+ * was, its lost pages are replaced now, by SIGBUS, and the records can be read again.
+ */
+bool run_notice_cut(void);
 /* Is the file's header past its end, and not replaced?  Then accesses to the file raise SIGBUS. */
 bool run_is_gone(void);
 

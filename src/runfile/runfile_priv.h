@@ -33,6 +33,8 @@ void *area_append(uint32_t bytes);
 void area_publish(uint32_t bytes);
 /* So many published bytes are reserved for findings: they do not count when growth is estimated. */
 void area_reserved(uint32_t bytes);
+/* The last byte of the mapped file that this image uses; NULL: none.  Without a lock. */
+const char *area_last_byte(void);
 void area_room(uint64_t *bytes, uint64_t *used); /* segment_room; the caller holds its lock */
 /* Mark an area as empty: any image may claim it. */
 void area_free(struct area_entry *e);

@@ -66,6 +66,7 @@ static void record(const struct error_call *call, struct error_record *e)
 {
     uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed); /* the table clears it */
     bool is_problem = error_class(kind) == FINDING_PROBLEM;
+    run_notice_cut();
     if (is_unknown(kind) || run_is_cut())
         return;
     e->time_ns = os_wall_clock_ns();

@@ -101,6 +101,8 @@ static COLD void free_outside(const struct section *s, struct release r, const s
 
 /* ---- freeing --------------------------------------------------------------------------------- */
 
+static COLD bool failed_free(struct section *s, struct release r);
+
 /* Blocks of handlers have no quarantine and no redzones. */
 static COLD bool free_of_reserve(struct section *s, struct release r)
 {
@@ -109,7 +111,7 @@ static COLD bool free_of_reserve(struct section *s, struct release r)
         struct block_record *b = pool_record(&f, s->write_epoch);
         uint64_t was;
         if (!block_retire(b, s->t->number, r.stack, &was))
-            return report_bad_free(s, r);
+            return failed_free(s, r);
         count_free(s->t, pool_request(&f, b, was));
         block_forget(b);
     }
@@ -123,7 +125,7 @@ static COLD bool free_large(struct section *s, struct release r)
     struct block_record *b = pool_record(&f, s->write_epoch);
     uint64_t was;
     if (!block_retire(b, s->t->number, r.stack, &was))
-        return report_bad_free(s, r);
+        return failed_free(s, r);
     uint64_t request = pool_request(&f, b, was);
     count_free(s->t, request);
     check_freed_block(s, r, was, request);
@@ -148,7 +150,7 @@ ALWAYS_INLINE bool free_slot(struct section *s, const struct found *f, struct re
     struct block_record *b = pool_record_slot(f, s->write_epoch);
     uint64_t was;
     if (unlikely(!block_retire(b, s->t->number, r.stack, &was)))
-        return report_bad_free(s, r);
+        return failed_free(s, r);
     uint32_t request = word_size(was);
     bool inherited = word_state(was) == BLOCK_INHERITED;
     if (unlikely(inherited))
@@ -186,6 +188,12 @@ ALWAYS_INLINE bool free_inside(struct section *s, struct found f, struct release
     if (likely(f.kind <= SIZE_CLASSES))
         return free_slot(s, &f, r);
     return is_slab(f.kind) ? free_of_reserve(s, r) : free_large(s, r);
+}
+
+/* The block is not live by its record, which may be lost: the run file can be truncated. */
+static COLD bool failed_free(struct section *s, struct release r)
+{
+    return run_notice_cut() ? free_inside(s, pool_find(r.p), r) : report_bad_free(s, r);
 }
 
 ALWAYS_INLINE void release(struct release r, const struct entry *at)

@@ -69,6 +69,8 @@ size_t track_query(const void *p, uint32_t op, const struct entry *at)
     struct error_call call = {s.t, s.write_epoch, op, 0};
     size_t bytes = usable_of(&f, s.write_epoch);
     bool libcs = false;
+    if (unlikely(!query_is_block(&f, s.write_epoch)) && run_notice_cut())
+        bytes = usable_of(&f, s.write_epoch); /* the record was lost, and has been replaced */
     if (unlikely(!query_is_block(&f, s.write_epoch))) {
         call.stack = stack_put(s.t, at);
         libcs = error_query(&call, p, &f);

@@ -41,8 +41,11 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     struct block_record *b = pool_record_hot(f, s->write_epoch);
     uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire), was;
     struct old_block old = {.ok = true, .request = pool_request(f, b, word)};
-    if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED)
+    if (word_state(word) != BLOCK_LIVE && word_state(word) != BLOCK_INHERITED) {
+        if (run_notice_cut()) /* the record was lost, and has been replaced */
+            return resize_in_place(s, f, request, r);
         return (struct old_block){.libcs = report_bad_free(s, r)};
+    }
     if (!fits_in_place(f, request))
         return old;
     check_in_place(s, f, r, word, old.request);

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """A run file that is truncated while the program runs ends the program's checks, but no process."""
 # rtc-test: limits_cut ci 180
+# rtc-test: limits_cut_full full 600 --full
 import os
+import signal
 import subprocess
 import sys
 
@@ -64,6 +66,24 @@ def program_survives(stage):
                                for line in lines), sizes, run.err)
 
 
+def torn_page(stage):
+    """The kernel clears the rest of the file's last page: records there, of blocks in use, raise no signal."""
+    program = stage.program('limits/cut_survivor')
+    sizes = [16 * stage.random.randrange(5250000 // 16, 5700000 // 16) for _ in range(stage.sample(12, 200))]
+    for size in sizes:
+        run = Run(stage, [program, 'many', str(size)], how='hand', files=False).wait()
+        must((run.status, run.out) == (3, b'wrong 0\n'), size, run.status, run.out, run.err[-300:])
+    return sizes
+
+
+def signals(stage):
+    """A signal after the cut ends the program as without the runtime."""
+    program = stage.program('limits/cut_survivor')
+    for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGUSR2, signal.SIGSEGV):
+        run = Run(stage, [program, 'signal', str(int(number))], how='hand', files=False).wait()
+        must(run.status == -number, number, run.status, run.err)
+
+
 def own_handler(stage):
     """A program with a handler of its own for SIGBUS gets the signal: a limit, see ARCHITECTURE.md."""
     run = Run(stage, [stage.program('limits/cut_survivor'), 'handler'], how='hand', files=False).wait()
@@ -90,4 +110,5 @@ def kept_copy(stage):
 
 if __name__ == '__main__':
     main([('sealed', sealed), ('launcher_survives', launcher_survives), ('readers_survive', readers_survive),
-          ('program_survives', program_survives), ('own_handler', own_handler), ('kept_copy', kept_copy)])
+          ('program_survives', program_survives), ('torn_page', torn_page),
+          ('signals', signals), ('own_handler', own_handler), ('kept_copy', kept_copy)])

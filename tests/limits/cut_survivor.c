@@ -2,6 +2,8 @@
  * cut_survivor.c - a program that truncates its own run file, and goes on using its memory.
  *
  *     cut_survivor BYTES...   truncates the file to BYTES while threads allocate, several times
+ *     cut_survivor many BYTES         the same without threads, with 20,000 blocks of one size
+ *     cut_survivor signal NUMBER      truncates it to 0, and is ended by that signal
  *     cut_survivor handler    truncates it to 0, and has a handler of its own for SIGBUS
  *
  * Started without rtcheck the first form prints the same.
@@ -144,8 +146,38 @@ static void truncate_amid_threads(off_t bytes, unsigned seed)
         pthread_join(other[i], NULL);
 }
 
+/* Records of these blocks are in many pages: the file's last page has some of them. */
+static int use_many(off_t bytes)
+{
+    static struct block many[20000];
+    for (unsigned i = 0; i < 20000; i++)
+        fill(&many[i], 100, i);
+    truncate_run_file(bytes);
+    for (unsigned i = 0; i < 20000; i++) {
+        verify(&many[i], 100);
+        unsigned char *moved = realloc(many[i].at, 200);
+        atomic_fetch_add(&wrong, !moved);
+        many[i].at = moved ? moved : many[i].at;
+        verify(&many[i], 100);
+        free(many[i].at);
+    }
+    printf("wrong %u\n", atomic_load(&wrong));
+    return 3;
+}
+
+static int be_ended(int signal)
+{
+    truncate_run_file(0);
+    raise(signal);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "many") == 0)
+        return use_many(atoll(argv[2]));
+    if (argc == 3 && strcmp(argv[1], "signal") == 0)
+        return be_ended(atoi(argv[2]));
     if (argc > 1 && strcmp(argv[1], "handler") == 0)
         return handle();
     for (unsigned i = 0; i < BLOCKS; i++)
