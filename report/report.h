@@ -387,6 +387,8 @@ enum report_file {
 
 int report_write(struct report *r, enum report_file what, const char *path,
                  const struct print_options *how);
+/* Could it be written now? Nothing is created. Returns -errno. */
+int report_write_check(const char *path);
 /* The same to a stream. */
 void report_print_file(struct report *r, enum report_file what, FILE *out,
                        const struct print_options *how);

@@ -54,6 +54,8 @@ char *file_read(const char *path, size_t *bytes);
  */
 typedef void write_put(FILE *out, void *arg);
 int write_whole(const char *path, write_put *put, void *arg);
+/* Could write_whole write the file now? Nothing is created. Return 0 or -errno. */
+int write_whole_check(const char *path);
 
 /* ---- text_error.c ---------------------------------------------------------------------------- */
 

@@ -92,18 +92,71 @@ static bool is_device(const char *path)
     return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
-/* A symbolic link is kept; its target is replaced. */
+/*
+ * Will the path be replaced by rename? *real: what is replaced, freed by the caller.  A symbolic
+ * link is kept; its target is replaced.
+ */
+static bool is_replaced(const char *path, struct stat *st, bool *is_there, char **real)
+{
+    *is_there = stat(path, st) == 0;
+    *real = NULL;
+    if (*is_there && (!S_ISREG(st->st_mode) || is_device(path)))
+        return false;
+    if (*is_there)
+        *real = realpath(path, NULL);
+    if (!*real)
+        *real = xalloc(strdup(path));
+    return true;
+}
+
 int write_whole(const char *path, write_put *put, void *arg)
 {
     struct stat st;
-    bool is_there = stat(path, &st) == 0;
-    char *real = is_there ? realpath(path, NULL) : NULL;
+    bool is_there;
+    char *real;
+    int err = is_replaced(path, &st, &is_there, &real)
+                  ? write_beside(real, is_there ? &st : NULL, put, arg)
+                  : write_in_place(path, put, arg);
+
+    free(real);
+    return err;
+}
+
+/* In a sticky directory (/tmp) only the owner of a file, or of the directory, replaces it. */
+static bool is_protected(const struct stat *folder, const struct stat *old)
+{
+    uid_t user = geteuid();
+
+    return folder->st_mode & S_ISVTX && user && old->st_uid != user && folder->st_uid != user;
+}
+
+/* Changes `path`. */
+static int check_beside(char *path, const struct stat *old)
+{
+    char *slash = strrchr(path, '/');
+    const char *folder = slash ? path : ".";
+    struct stat st;
+
+    if (slash)
+        slash[1] = '\0'; /* with the slash: no file is taken for a directory */
+    if (access(folder, W_OK | X_OK) < 0)
+        return -errno;
+    return old && stat(folder, &st) == 0 && is_protected(&st, old) ? -EPERM : 0;
+}
+
+int write_whole_check(const char *path)
+{
+    struct stat st;
+    bool is_there;
+    char *real;
     int err;
 
-    if (is_there && (!S_ISREG(st.st_mode) || is_device(path)))
-        err = write_in_place(path, put, arg);
+    if (is_replaced(path, &st, &is_there, &real))
+        err = check_beside(real, is_there ? &st : NULL);
+    else if (S_ISDIR(st.st_mode))
+        err = -EISDIR;
     else
-        err = write_beside(real ? real : path, is_there ? &st : NULL, put, arg);
+        err = access(path, W_OK) < 0 ? -errno : 0;
     free(real);
     return err;
 }

@@ -36,3 +36,8 @@ int report_write(struct report *r, enum report_file what, const char *path,
 
     return write_whole(path, print_to, &p);
 }
+
+int report_write_check(const char *path)
+{
+    return write_whole_check(path);
+}

@@ -2,7 +2,7 @@
 """How a run ends: statuses in the order in which they apply, programs that are refused before they run and
 the reasons, and where the messages are printed."""
 # rtc-test: launcher/statuses ci 120
-# rtc-test: launcher/statuses-as-root root 60 --only as_root
+# rtc-test: launcher/statuses-as-root root 60 --only as_root --only others_files
 import json
 import os
 import re
@@ -332,6 +332,21 @@ def as_root(stage):
         expect(run(stage, path), 0, 'rtcheck: no errors', 'root: ' + path)
 
 
+def others_files(stage):
+    """In a sticky directory (/tmp) a file of another user cannot be replaced, even if everybody may write it."""
+    if os.geteuid() != 0:
+        return
+    room = stage.room()
+    os.chmod(room, 0o1777)
+    with open(room + '/file', 'w'):
+        os.chmod(room + '/file', 0o666)
+    for name, status, words in ('file', 125, 'file cannot be written: Operation not permitted\n'), ('new', 0, ''):
+        got = subprocess.run(['setpriv', '--reuid=%d' % NOBODY, '--regid=%d' % NOBODY, '--clear-groups', stage.rtcheck,
+                              '-q', '--json=%s/%s' % (room, name), 'true'], capture_output=True, text=True,
+                             env={**clean_environment(), 'HOME': '/'})
+        must(got.returncode == status and got.stderr.endswith(words) and bool(got.stderr) == bool(words), got)
+
+
 # ---- where the words go ---------------------------------------------------------------------------
 
 def log_file(stage):
@@ -359,6 +374,32 @@ def quiet(stage):
     must(got[0] == 0 and got[2] == 'rtcheck: log file /dev/full: No space left on device\n', 'a full disk', got)
     got = run(stage, '-q', '--json=/dev/full', 'true')
     expect(got, 0, '/dev/full cannot be written: No space left on device')
+
+
+def files_to_replace(stage):
+    """Report files are replaced by rename: their directory counts, not their mode; a device is written itself."""
+    if os.geteuid() == 0:
+        return  # root may write anywhere
+    room, locked = stage.room(), stage.room()
+    for name in (room + '/file', locked + '/file'):
+        with open(name, 'w') as f:
+            f.write('old')
+    os.chmod(room + '/file', 0o444)
+    os.chmod(locked + '/file', 0o666)
+    os.symlink(room + '/file', locked + '/out')
+    os.symlink(locked + '/file', room + '/in')
+    os.symlink(locked + '/none', room + '/lost')  # replaced itself: it has no target
+    os.chmod(locked, 0o555)
+    for path in room + '/file', locked + '/out', room + '/lost', room + '/new':
+        got = run(stage, '-q', '--json=' + path, 'true')
+        must(got == (0, '', '') and json.load(open(path)), path, got)
+    must(os.stat(room + '/file').st_mode & 0o777 == 0o444 and os.path.islink(locked + '/out'), 'mode, link')
+    for path, why in ((locked + '/file', 'Permission denied'), (room + '/in', 'Permission denied'), (locked + '/new', 'Permission denied'),
+                      (room + '/file/', 'Not a directory')):
+        got = run(stage, '-q', '--json=' + path, 'echo', 'started')
+        must(got == (125, '', 'rtcheck: %s cannot be written: %s\n' % (path, why)), got)
+    must(read_text(locked + '/file') == 'old', 'written')
+    os.chmod(locked, 0o755)
 
 
 def kept(stage):
@@ -486,5 +527,5 @@ if __name__ == '__main__':
     main([(f.__name__, f) for f in (
         own_status, own_signal, cost_of_killed, usage, not_runnable, found_by_path, statically_linked, by_script,
         other_machines, by_the_loader, with_privileges, own_malloc, with_a_sanitizer, damaged, missing_library,
-        as_root,
-        log_file, quiet, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, no_reader, by_verb)])
+        as_root, others_files,
+        log_file, quiet, files_to_replace, kept, findings, findings_of_children, long_commands, json_file, small_files, full_pipe, no_reader, by_verb)])

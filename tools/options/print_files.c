@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/bits.h"
@@ -70,26 +69,11 @@ static int print_xml(struct report *r, const struct options *o, const struct pri
     return bad;
 }
 
-/* Without creating it: an existing file, or a directory, that can be written. */
 static int check_writable(const char *path, char err[TOOLS_ERROR_BYTES])
 {
-    char folder[PATH_MAX];
-    struct stat st;
+    int bad = report_write_check(path);
 
-    if (stat(path, &st) == 0) {
-        if (S_ISDIR(st.st_mode))
-            errno = EISDIR;
-        else if (access(path, W_OK) == 0)
-            return 0;
-    } else if (errno == ENOENT && strlen(path) < sizeof folder) {
-        strcpy(folder, path);
-        char *slash = strrchr(folder, '/');
-        if (slash)
-            slash[slash == folder] = '\0';
-        if (access(slash ? folder : ".", W_OK | X_OK) == 0)
-            return 0;
-    }
-    return fail(err, -errno, "%s cannot be written: %s", path, strerror(errno));
+    return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 
 int check_files(const struct options *o, char err[TOOLS_ERROR_BYTES])
