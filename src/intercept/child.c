@@ -16,6 +16,7 @@
  */
 #include "child.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,15 +50,22 @@ static int open_descriptor(int fd, char name[PATH_ROOM])
     return os_open(path, O_RDONLY | O_NONBLOCK, 0);
 }
 
-static bool is_runnable(int fd)
+/* By its descriptor, or < 0 by its path: a program may be executable and not readable. */
+static bool is_runnable(int fd, const char *path)
 {
     struct stat st;
-    return os_stat_fd(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
+    return (fd < 0 ? os_stat(path, &st) : os_stat_fd(fd, &st)) == 0 && S_ISREG(st.st_mode) &&
+           st.st_mode & 0111;
+}
+
+static bool is_missing(int fd)
+{
+    return fd == -ENOENT || fd == -ENOTDIR;
 }
 
 /*
- * Open a candidate of the PATH search, "dir/file": a descriptor, or < 0.  Its path is stored in
- * `path`.
+ * Open a candidate of the PATH search, "dir/file": as os_open, -ENOENT if it is no program.  Its
+ * path is stored in `path`.
  */
 static int open_candidate(const char *folder, size_t n, const char *file, char path[PATH_ROOM])
 {
@@ -66,13 +74,13 @@ static int open_candidate(const char *folder, size_t n, const char *file, char p
     text_put(&t, n ? "/" : "");
     text_put(&t, file);
     if (text_end(&t) == path + PATH_ROOM - 1)
-        return -1; /* cut off */
+        return -ENOENT; /* cut off */
     int fd = os_open(path, O_RDONLY | O_NONBLOCK, 0);
-    if (fd >= 0 && !is_runnable(fd)) {
+    if (is_runnable(fd, path))
+        return fd;
+    if (fd >= 0)
         os_close(fd);
-        return -1;
-    }
-    return fd;
+    return -ENOENT;
 }
 
 static int open_in_path(const char *file, char path[PATH_ROOM])
@@ -88,7 +96,7 @@ static int open_in_path(const char *file, char path[PATH_ROOM])
         while (at[n] && at[n] != ':')
             n++;
         int fd = open_candidate(at, n, file, path);
-        if (fd >= 0 || !at[n])
+        if (!is_missing(fd) || !at[n])
             return fd;
         at += n;
     }
@@ -179,14 +187,15 @@ static bool is_skipped(const char *path)
     return false;
 }
 
-/* Examine and close the descriptor; -1: the file could not be opened. */
+/* Examine and close the descriptor; < 0: the file could not be opened, as by os_open. */
 static void look_at(struct child *c, int fd, const char *path)
 {
-    uint32_t flags;
+    uint32_t flags = 0;
     c->is_found = fd >= 0;
-    if (fd < 0)
+    if (is_missing(fd))
         return;
-    c->why = examine(c, fd, &flags);
+    if (c->is_found)
+        c->why = examine(c, fd, &flags);
     if (is_skipped(path)) {
         c->why = UNCHECKED_SKIPPED;
         flags = 0;

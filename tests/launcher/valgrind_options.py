@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -200,6 +201,14 @@ def skipped(leaky):
         must(done.returncode == status, patterns, done)
         unchecked = json.loads(pathlib.Path("out.json").read_text())["run"]["unchecked"]
         must(bool(unchecked) == (status == 0) and all(u["reason"] == "skipped" for u in unchecked), patterns, unchecked)
+    shutil.copy(leaky, "x1")
+    os.chmod("x1", 0o111)
+    for command in ("./x1", "PATH=%s:/usr/bin /usr/bin/env x1" % here, "/usr/bin/env ./x1"):
+        for patterns, status in (("*/x2", 9), ("*/x1", 0)):  # its file cannot be examined
+            done = run("--json=out.json", "--error-exitcode=9", "--trace-children-skip=" + patterns, "/bin/sh", "-c", command + "; /bin/true")
+            must(done.returncode == status, "not readable", command, patterns, done)
+            unchecked = json.loads(pathlib.Path("out.json").read_text())["run"]["unchecked"]
+            must([os.path.basename(u["path"]) for u in unchecked] == (["x1"] if status == 0 else []), command, unchecked)
     done = run("--trace-children-skip=" + "x" * 256, leaky)
     must(done.returncode == 125 and done.stderr == "rtcheck: option trace-children-skip: more than 255 bytes\n", done)
     for patterns, status in (("/none", 9), ("*/leaky", 0)):
