@@ -12,11 +12,11 @@ from harness import NOT_IN_CONTROL, SOURCE, clean_environment, main, must, needs
 CODES = re.findall(r'^(?:ERROR|LEAK)\(\w+,.*?"([a-z-]+)"', open(SOURCE + '/include/format/findings.def').read(), re.M)
 
 
-def selftest(stage, *words, wrap=(), **env):
+def selftest(stage, *words, wrap=(), folder='tmp', **env):
     """The command's exit status, {code: (by the launcher, by hand)}, and its output."""
     room = stage.room()
-    tmp, state = room + '/tmp', room + '/state'
-    os.mkdir(tmp)
+    tmp, state = room + '/' + folder, room + '/state'
+    os.makedirs(tmp)
     done = subprocess.run([*wrap, stage.rtcheck, 'selftest', *words], capture_output=True, text=True, timeout=100,
                           env={**clean_environment(), 'TMPDIR': tmp, 'XDG_STATE_HOME': state, **env})
     must(done.stderr == '', done)
@@ -65,6 +65,16 @@ def without_run_file(stage):
     must('LD_PRELOAD, errors: no report was written' in out, out)
 
 
+def named_folders(stage):
+    """Of TMPDIR, what separates options, and a quote; a directory for run files that the caller's options name."""
+    for folder in 'a b:c', "it's a", 'a/' + 'long' * 60:
+        status, rows, out = selftest(stage, folder=folder)
+        must(status == 0 and not missing(rows), folder, status, out)
+    other = stage.room()
+    status, rows, out = selftest(stage, RTCHECK_OPTIONS='pool_dir=' + other, RTCHECK_POOL_DIR=other)
+    must(status == 0 and not missing(rows) and os.listdir(other) == [], status, out, os.listdir(other))
+
+
 def lacking(stage):
     """Features that have a replacement are named, and all is found."""
     status, rows, out = selftest(stage, RTCHECK_TEST_WITHOUT='memfd,populate,find_object')
@@ -78,5 +88,5 @@ def little_memory(stage):
 
 if __name__ == '__main__':
     main([('everything', everything), ('verbose', verbose), ('without_leaks', without_leaks),
-          ('without_redzones', without_redzones), ('without_run_file', without_run_file), ('lacking', lacking),
-          ('little_memory', little_memory)])
+          ('without_redzones', without_redzones), ('without_run_file', without_run_file), ('named_folders', named_folders),
+          ('lacking', lacking), ('little_memory', little_memory)])

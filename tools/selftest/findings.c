@@ -27,6 +27,7 @@
 
 #define WORDS_MOST 14
 #define FOLDERS_OPEN 8
+#define POOL_DIR_ROOM 256 /* struct options of the runtime */
 
 enum way { BY_LAUNCHER, BY_HAND, WAYS };
 static const char *const way_names[WAYS] = {"launcher", "LD_PRELOAD"};
@@ -140,9 +141,12 @@ static int run_by_hand(const struct selftest *s, const char *set)
     const char *given = getenv("RTCHECK_OPTIONS");
     struct words argv = {0}, env = {0};
     add(&env, "LD_PRELOAD=%s", s->runtime);
-    add(&env, "RTCHECK_OPTIONS=%s%smappings=yes:show_leak_kinds=all,mapped:json=%s:log_file=%s",
-        given ? given : "", given && *given ? ":" : "", s->json, s->log);
-    add(&env, "RTCHECK_POOL_DIR=%s", s->dir);
+    add(&env,
+        "RTCHECK_OPTIONS=%1$s%2$smappings=yes:show_leak_kinds=all,mapped"
+        ":json=%3$c%4$s%3$c:log_file=%3$c%5$s%3$c:pool_dir=%3$c%6$s%3$c",
+        given ? given : "", given && *given ? ":" : "", strchr(s->dir, '\'') ? '"' : '\'', s->json,
+        s->log, strlen(s->dir) < POOL_DIR_ROOM ? s->dir : "");
+    add(&env, "RTCHECK_POOL_DIR=%s", s->dir); /* also if it is too long for the option */
     const char *without = getenv("RTCHECK_TEST_WITHOUT");
     if (without)
         add(&env, "RTCHECK_TEST_WITHOUT=%s", without);
