@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# rtc-test: launcher/runs ci 400
-"""Kept runs: their names, the link to the last one, rtcheck list, how many are kept; and two hundred runs in parallel, of
+# rtc-test: launcher/runs ci 200
+# rtc-test: launcher/runs-full full 400 --full
+"""Kept runs: their names, the link to the last one, rtcheck list, how many are kept; and many runs in parallel, of
 which each finds its own findings by show, suppress and report."""
 import concurrent.futures
 import os
@@ -13,7 +14,7 @@ import time
 RTCHECK = os.environ["RTC_BUILD"] + "/bin/rtcheck"
 STATE = pathlib.Path("state").absolute()
 KEPT = STATE / "rtcheck"
-PARALLEL = 200
+PARALLEL = 200 if "--full" in sys.argv else 48
 
 
 def must(holds, *what):
