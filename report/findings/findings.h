@@ -54,6 +54,7 @@ void id_of_kind(const struct report *r, const char *code, const char *what, uint
 void ids_make_unique(void *items, uint32_t count, size_t stride);
 /* Return how many frames of a symbolized stack are the user's, without those outside main. */
 uint32_t user_frames(const struct report *r, const struct site *site);
+bool module_is_program(const struct report *r, const struct module *module);
 
 /* ---- group.c --------------------------------------------------------------------------------- */
 

@@ -26,7 +26,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash_bytes(hash, text, strlen(text) + 1);
 }
 
-static bool is_program(const struct report *r, const struct module *module)
+bool module_is_program(const struct report *r, const struct module *module)
 {
     return strcmp(program_path(r, module->image), module->path) == 0;
 }
@@ -51,7 +51,7 @@ static uint64_t hash_frame(const struct report *r, const struct frame *frame, ui
     if (frame->module == NO_MODULE)
         return hash_text(hash, "?"); /* addresses differ from run to run */
     const struct module *module = &r->modules[frame->module];
-    hash = hash_text(hash, is_program(r, module) ? "" : base_name(module->path));
+    hash = hash_text(hash, module_is_program(r, module) ? "" : base_name(module->path));
     if (frame->system_name) {
         hash = hash_bytes(hash, frame->system_name, name_length(frame->system_name));
         return hash_bytes(hash, "", 1);

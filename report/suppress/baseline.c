@@ -4,13 +4,15 @@
  *     {
  *      "schema": "rtcheck-baseline/1",
  *      "findings": [
- *       {"id": "mel-3f9c2a11", "count": 3, "what": "10 bytes leaked in .."},
+ *       {"id": "mel-3f9c2a11", "count": 3, "program": "pack", "source": "src/main.c", "what": ".."},
  *       {"id": "duf-81c04e12", "count": 1, "cap": 5, "what": ".."}
  *      ]
  *     }
  *
  * A finding is known if its id is in the file and its count is at most `cap`, or `count` if there
- * is no cap. Leaks count blocks, errors count occurrences. Ids are made of names, so they stay the
+ * is no cap. A row with `program` or `source` is of the program whose name, or main source file,
+ * is equal: one of the two, so that the program may be renamed, or its source. Without both it is
+ * of all programs. Leaks count blocks, errors count occurrences. Ids are made of names, so they stay the
  * same when lines move. A cap is set by the user, and is kept when the file is rewritten. The file
  * has one sorted line for each finding and no volatile values: it is meant for version control.
  *
@@ -30,6 +32,8 @@
 struct known {
     UT_hash_handle hh;
     char id[ID_BYTES];
+    struct known *same; /* the next row with this id */
+    struct origin origin;
     uint64_t count;
     uint64_t cap; /* 0: none, use count */
     uint64_t now; /* occurrences in this report */
@@ -119,21 +123,31 @@ static const char *known_add(struct baseline *b, json_t *finding)
 {
     const char *id;
     json_int_t count, cap = 0;
-    struct known *known;
+    struct origin origin = {NULL, NULL};
+    struct known *known, *first;
 
-    if (json_unpack(finding, "{s:s, s:I, s?I}", "id", &id, "count", &count, "cap", &cap) != 0 ||
+    if (json_unpack(finding, "{s:s, s:I, s?I, s?s, s?s}", "id", &id, "count", &count, "cap", &cap,
+                    "program", &origin.program, "source", &origin.source) != 0 ||
         count < 1 || cap < 0)
-        return "a finding needs an \"id\" and a \"count\", and may have a \"cap\"";
+        return "a finding needs an \"id\" and a \"count\", and may have a \"cap\", a \"program\" "
+               "and a \"source\"";
     if (!is_id(id))
         return "this is no id: one is expected like mel-3f9c2a11";
-    HASH_FIND_STR(b->known, id, known);
-    if (known)
-        return "an id that was there before";
+    HASH_FIND_STR(b->known, id, first);
+    for (known = first; known; known = known->same)
+        if (origin_order(&known->origin, &origin) == 0)
+            return "an id that was there before";
     known = xalloc(calloc(1, sizeof *known));
     memcpy(known->id, id, strlen(id));
+    known->origin = origin_copy(&origin);
     known->count = (uint64_t)count;
     known->cap = (uint64_t)cap;
-    HASH_ADD_STR(b->known, id, known);
+    if (first) {
+        known->same = first->same;
+        first->same = known;
+    } else {
+        HASH_ADD_STR(b->known, id, known);
+    }
     return NULL;
 }
 
@@ -193,7 +207,11 @@ void baseline_free(struct baseline *b)
         return;
     HASH_ITER (hh, b->known, known, next) {
         HASH_DEL(b->known, known);
-        free(known);
+        for (struct known *row = known, *after; row; row = after) {
+            after = row->same;
+            origin_free(&row->origin);
+            free(row);
+        }
     }
     free(b->name);
     free(b);
@@ -240,30 +258,40 @@ int baseline_read(struct baseline **out, const char *path, bool may_miss, char *
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /*
- * The suffixes .2, .3 of equal ids follow the order of size, which may change from run to run. Ids
- * are compared without them.
+ * The row of a finding, or NULL. The suffixes .2, .3 of equal ids follow the order of size, which
+ * may change from run to run: ids are compared without them.
  */
-static struct known *known_of(const struct baseline *b, const char *id)
+static struct known *known_of(const struct baseline *b, const char *id, const struct origin *origin)
 {
-    struct known *known;
+    struct known *known, *best = NULL;
 
     HASH_FIND(hh, b->known, id, strcspn(id, "."), known);
-    return known;
+    for (unsigned most = 0; known; known = known->same) {
+        unsigned match = origin_match(&known->origin, origin);
+        if (match > most) {
+            most = match;
+            best = known;
+        }
+    }
+    return best;
 }
 
-static bool is_within(const struct baseline *b, const char *id)
+static bool is_within(const struct known *known)
 {
-    const struct known *known = known_of(b, id);
-
     return known && known->now <= (known->cap ? known->cap : known->count);
 }
 
-static void count_add(const struct baseline *b, const char *id, uint64_t count)
+/* Count a finding in its row, which is returned. */
+static struct known *count_add(const struct report *r, const char *id, uint32_t site,
+                               uint32_t image, uint64_t count)
 {
-    struct known *known = known_of(b, id);
+    struct origin origin = origin_of(r, site, image);
+    struct known *known = known_of(r->baseline, id, &origin);
 
     if (known)
         known->now += count;
+    origin_free(&origin);
+    return known;
 }
 
 static bool error_counts(const struct error *e)
@@ -277,25 +305,37 @@ static bool leak_counts(const struct leak *leak, uint32_t kinds)
            leak->blocks > 0;
 }
 
+static void rows_reset(const struct baseline *b)
+{
+    for (struct known *known = b->known; known; known = known->hh.next)
+        for (struct known *row = known; row; row = row->same)
+            row->now = 0; /* may be set by a report in mid-run */
+}
+
 void report_compare(struct report *r, struct baseline *b, uint32_t kinds)
 {
+    struct known **rows = xalloc(calloc((size_t)r->error_count + r->leak_count + 1, sizeof *rows));
+    struct known **leak_rows = rows + r->error_count;
+
     errors_name(r, r->error_count);
     leaks_name_all(r);
     r->baseline = b;
-    for (struct known *known = b->known; known; known = known->hh.next)
-        known->now = 0; /* may be set by a report in mid-run */
+    rows_reset(b);
+    for (uint32_t i = 0; i < r->error_count; i++) {
+        const struct error *e = &r->errors[i];
+        if (error_counts(e))
+            rows[i] = count_add(r, e->id, error_main_site(e), e->image, e->count);
+    }
+    for (uint32_t i = 0; i < r->leak_count; i++) {
+        const struct leak *leak = &r->leaks[i];
+        if (leak_counts(leak, kinds))
+            leak_rows[i] = count_add(r, leak->id, leak->site, leak->image, leak->blocks);
+    }
     for (uint32_t i = 0; i < r->error_count; i++)
-        if (error_counts(&r->errors[i]))
-            count_add(b, r->errors[i].id, r->errors[i].count);
+        r->errors[i].disposition.is_known = is_within(rows[i]);
     for (uint32_t i = 0; i < r->leak_count; i++)
-        if (leak_counts(&r->leaks[i], kinds))
-            count_add(b, r->leaks[i].id, r->leaks[i].blocks);
-    for (uint32_t i = 0; i < r->error_count; i++)
-        r->errors[i].disposition.is_known =
-            error_counts(&r->errors[i]) && is_within(b, r->errors[i].id);
-    for (uint32_t i = 0; i < r->leak_count; i++)
-        r->leaks[i].disposition.is_known =
-            leak_counts(&r->leaks[i], kinds) && is_within(b, r->leaks[i].id);
+        r->leaks[i].disposition.is_known = is_within(leak_rows[i]);
+    free(rows);
 }
 
 /* Count the known findings that did not occur. */
@@ -304,7 +344,8 @@ static uint32_t unseen(const struct baseline *b)
     uint32_t count = 0;
 
     for (const struct known *known = b->known; known; known = known->hh.next)
-        count += known->now == 0;
+        for (const struct known *row = known; row; row = row->same)
+            count += row->now == 0;
     return count;
 }
 
@@ -332,39 +373,51 @@ void baseline_print(const struct report *r, const struct page *page)
 
 struct row {
     char id[ID_BYTES];
+    struct origin origin;
     uint64_t count;
     uint64_t cap;
     char *what;
 };
 
-static int by_id_and_text(const void *a_, const void *b_)
+static int row_order(const void *a_, const void *b_)
 {
     const struct row *a = a_, *b = b_;
     int order = strcmp(a->id, b->id);
 
+    if (!order)
+        order = origin_order(&a->origin, &b->origin);
     return order ? order : strcmp(a->what, b->what);
 }
 
-static void row_add(struct row *row, const struct baseline *old, const char *id, uint64_t count,
-                    char *what)
+static void row_free(struct row *row)
 {
-    const struct known *known = known_of(old, id);
+    origin_free(&row->origin);
+    free(row->what);
+}
+
+static void row_add(struct row *row, const struct baseline *old, const char *id,
+                    struct origin origin, uint64_t count, char *what)
+{
+    const struct known *known = known_of(old, id, &origin);
 
     snprintf(row->id, sizeof row->id, "%.*s", (int)strcspn(id, "."), id);
+    row->origin = origin;
     row->count = count;
     row->cap = known ? known->cap : 0;
     row->what = what;
 }
 
-/* Merge rows with equal ids; the first one's text is kept. */
+/* Merge rows with equal ids of one program; the first one's texts are kept. */
 static uint32_t rows_join(struct row *rows, uint32_t count)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (kept > 0 && strcmp(rows[kept - 1].id, rows[i].id) == 0) {
-            rows[kept - 1].count += rows[i].count;
-            free(rows[i].what);
+        struct row *last = kept > 0 ? &rows[kept - 1] : NULL;
+        if (last && strcmp(last->id, rows[i].id) == 0 &&
+            text_order(last->origin.program, rows[i].origin.program) == 0) {
+            last->count += rows[i].count;
+            row_free(&rows[i]);
         } else {
             rows[kept++] = rows[i];
         }
@@ -380,15 +433,17 @@ static uint32_t rows_make(struct report *r, const struct baseline *old, uint32_t
     for (uint32_t i = 0; i < r->error_count; i++) {
         const struct error *e = &r->errors[i];
         if (error_counts(e))
-            row_add(&rows[count++], old, e->id, e->count, error_sentence(r, e, true));
+            row_add(&rows[count++], old, e->id, origin_of(r, error_main_site(e), e->image),
+                    e->count, error_sentence(r, e, true));
     }
     for (uint32_t i = 0; i < r->leak_count; i++) {
         const struct leak *leak = &r->leaks[i];
         struct leak_row row = leak_row_of(leak);
         if (leak_counts(leak, kinds))
-            row_add(&rows[count++], old, leak->id, leak->blocks, leak_sentence(&row, true));
+            row_add(&rows[count++], old, leak->id, origin_of(r, leak->site, leak->image),
+                    leak->blocks, leak_sentence(&row, true));
     }
-    qsort(rows, count, sizeof *rows, by_id_and_text);
+    qsort(rows, count, sizeof *rows, row_order);
     return rows_join(rows, count);
 }
 
@@ -415,9 +470,13 @@ static void baseline_put(FILE *out, void *writing)
         put_number(&j, "count", rows[i].count);
         if (rows[i].cap)
             put_number(&j, "cap", rows[i].cap);
+        if (rows[i].origin.program)
+            put_text(&j, "program", rows[i].origin.program);
+        if (rows[i].origin.source)
+            put_text(&j, "source", rows[i].origin.source);
         put_text(&j, "what", rows[i].what);
         close_object(&j);
-        free(rows[i].what);
+        row_free(&rows[i]);
     }
     close_array(&j);
     close_object(&j);

@@ -8,6 +8,7 @@
  *   suppress_gen.c    makes rules from findings
  *   suppress_print.c  the rules that were used, as text and JSON
  *   baseline.c        known findings, from a file of ids
+ *   baseline_origin.c of which program a finding is
  *
  * Files of rules and baselines are written by hand: a mistake is reported with its position, and
  * nothing of such a file is used. A finding that is hidden stays in the report's tables with its

@@ -83,4 +83,21 @@ bool is_of_libc(const char *base_name); /* of a module */
  */
 uint32_t allocator_of(const struct report *r, const struct site *site);
 
+/* ---- baseline_origin.c ----------------------------------------------------------------------- */
+
+/* The program that a finding is of. Both are NULL if only libraries are in its stack. */
+struct origin {
+    char *program; /* the name of its file */
+    char *source;  /* "folder/main.c"; "build-id:9c0f.." if that is unknown; NULL: so is this */
+};
+
+/* Of a finding with this (symbolized) site, first found in this image. Freed by origin_free. */
+struct origin origin_of(const struct report *r, uint32_t site, uint32_t image);
+/* Return 0 if a baseline's row is of another program; a larger number is a better match. */
+unsigned origin_match(const struct origin *row, const struct origin *finding);
+int text_order(const char *a, const char *b); /* as strcmp; NULL is before all texts */
+int origin_order(const struct origin *a, const struct origin *b);
+struct origin origin_copy(const struct origin *origin);
+void origin_free(struct origin *origin);
+
 #endif

@@ -5,6 +5,7 @@ file is the same bytes for the same findings."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -141,6 +142,45 @@ def in_mid_run():
     must("leak check 1 of " in printed and " mel-" not in printed, "by hand:", printed)
 
 
+def programs(name, text, *options):
+    os.makedirs(os.path.dirname(name), exist_ok=True)
+    write(name + ".c", text)
+    subprocess.run(["gcc", "-O1", *options, name + ".c", "-o", name], check=True)
+
+
+def of_another_program():
+    """A finding has the id of another program's, with functions of the same names: each program has its own rows. They
+    are found again by the program's name, or by its source, or without debugging information by its build-id."""
+    text = "#include <stdlib.h>\nvoid *volatile lost;\nint main(void) { lost = malloc(%d); lost = NULL; return 0; }\n"
+    both = ("sh", "-c", "a/x1; b/x2")
+    for options in ["-g"], ["-s", "-Wl,--build-id"]:
+        programs("a/x1", text % 11, *options)
+        programs("b/x2", text % 777, *options)
+        programs("b/x1", text % 22, *options)
+        shutil.copy("a/x1", "a/renamed")
+        for i, (program, status) in enumerate((("a/x1", 0), ("b/x2", 9), ("a/renamed", 0), ("b/x1", 0))):
+            if i == 0:
+                must(rtcheck("--baseline=one.json", "--update-baseline", program=(program,)).returncode == 0, program)
+            done = rtcheck("--baseline=one.json", program=(program,))
+            must(done.returncode == status, options, program, read("one.json"), done.stderr)
+            must(set(done.status.values()) == {"new" if status else "known"}, done.status)
+        row, = json.loads(read("one.json"))["findings"]
+        must(row["program"] == "x1" and (row["source"] == "a/x1.c" if "-g" in options else row["source"].startswith("build-id:")), row)
+        done = rtcheck("--baseline=one.json", program=both)
+        must(done.returncode == 9 and sorted(done.status.values()) == ["known", "new"], done.stderr)
+        rtcheck("--baseline=two.json", "--update-baseline", program=both)
+        must([row["program"] for row in json.loads(read("two.json"))["findings"]] == ["x1", "x2"], read("two.json"))
+        for program in both, ("a/x1",), ("b/x2",), ("a/renamed",):
+            must(rtcheck("--baseline=two.json", program=program).returncode == 0, program)
+        del row["program"], row["source"]
+        write("before.json", json.dumps({"schema": "rtcheck-baseline/1", "findings": [row]}))
+        for program in "a/x1", "b/x2":
+            must(rtcheck("--baseline=before.json", program=(program,)).returncode == 0, "a row of before:", program)
+    must(rtcheck("--frames=0", "--baseline=one.json", "--update-baseline", program=("a/x1",)).returncode == 0, "no stacks")
+    for program, status in (("a/x1", 0), ("b/x2", 9), ("a/renamed", 0)):
+        must(rtcheck("--frames=0", "--baseline=one.json", program=(program,)).returncode == status, "no stacks:", program)
+
+
 def main():
     build("first", "")
     done = rtcheck("--baseline=known.json")
@@ -174,14 +214,16 @@ def main():
     must(rtcheck("--baseline=known.json", program=("./prog", "3")).returncode == 7, "the cap")
     must(rtcheck("--baseline=known.json", program=("./prog", "4")).returncode == 9, "beyond the cap")
     rtcheck("--baseline=known.json", "--update-baseline")
-    must(read("known.json") == first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,' % mel), read("known.json"))
+    expected = first.replace('"%s","count":1,' % mel, '"%s","count":1,"cap":3,' % mel).replace("/first.c", "/second.c")
+    must(read("known.json") == expected, read("known.json"))
 
     rewriting()
     in_mid_run()
+    of_another_program()
     refused("", "bad.json:1:1: an empty file is no baseline")
     refused("{\n}", 'bad.json:1:1: "schema": "rtcheck-baseline/1" is expected')
     refused('{"schema": "rtcheck-baseline/2"}', 'bad.json:1:12: "schema": "rtcheck-baseline/1" is expected')
-    wrong = 'a finding needs an "id" and a "count", and may have a "cap"'
+    wrong = 'a finding needs an "id" and a "count", and may have a "cap", a "program" and a "source"'
     refused('{"schema": "rtcheck-baseline/1",\n"findings": [{"id": "mel-01234567"}]}', "bad.json:2:21: findings[0]: " + wrong)
     refused('{"schema": "rtcheck-baseline/1", "findings": [] x', "bad.json:1:49: '}' expected near 'x'")
     refused('{"schema": "rtcheck-baseline/1", "findings": [\n {"id": "mel-00000000", "count": 1}\n {"id": "x", "count": 1}]}',

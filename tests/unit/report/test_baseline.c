@@ -41,7 +41,9 @@ static const char *why_not(const char *text, size_t bytes)
         text, sizeof(text) - 1, begin \
     }
 #define FINDING HEAD "\"findings\":[{\"id\":\"mel-01234567\",\"count\":1},\n"
-#define MEMBERS "a finding needs an \"id\" and a \"count\", and may have a \"cap\""
+#define MEMBERS                                                                               \
+    "a finding needs an \"id\" and a \"count\", and may have a \"cap\", a \"program\" and a " \
+    "\"source\""
 
 static const struct {
     const char *text;
@@ -66,6 +68,11 @@ static const struct {
     ROW(FINDING "{\"id\":\"mel-11111111\",\"count\":1.0}]}", "x.json:3:7: findings[1]: " MEMBERS),
     ROW(FINDING "{\"id\":\"mel-11111111\",\"count\":1,\"cap\":-1}]}", "x.json:3:7: findings[1]: " MEMBERS),
     ROW(FINDING "{\"count\":2,\"id\":\"mel-01234567\"}]}", "x.json:3:17: findings[1]: an id that was there before"),
+    ROW(FINDING "{\"count\":2,\"id\":\"mel-01234567\",\"program\":\"a\"}]}", ""),
+    ROW(FINDING "{\"count\":2,\"id\":\"mel-01234567\",\"source\":\"a\"},{\"id\":\"mel-01234567\",\"count\":1,\"program\":\"a\"}]}", ""),
+    ROW(HEAD "\"findings\":[{\"id\":\"mel-01234567\",\"count\":1,\"program\":\"a\"},\n{\"id\":\"mel-01234567\",\"count\":2,\"program\":\"a\"}]}", "x.json:3:7: findings[1]: an id that was there before"),
+    ROW(FINDING "{\"id\":\"mel-11111111\",\"count\":1,\"program\":7}]}", "x.json:3:7: findings[1]: " MEMBERS),
+    ROW(FINDING "{\"id\":\"mel-11111111\",\"count\":1,\"source\":null}]}", "x.json:3:7: findings[1]: " MEMBERS),
     ROW(FINDING "{\"count\":2,\"id\":\"mel-012\"}]}", "x.json:3:17: findings[1]: this is no id: "),
     ROW(HEAD "\"schema\":1}", "x.json:2:8: duplicate object key"),
     ROW(FINDING "{\"id\":\"mel-11111111\",\"count\":1,\"count\":2}]}", "x.json:3:38: duplicate object key"),
