@@ -234,7 +234,8 @@ static void release_program(struct run_header *run, int wanted_status)
 static int options_of_run(struct options *o, struct report *r, char err[TOOLS_ERROR_BYTES])
 {
     options_init(o);
-    return options_from_text(o, report_run(r)->options, err);
+    int bad = options_from_text(o, report_run(r)->options, err);
+    return bad ? bad : check_skip(o, err);
 }
 
 /* A file stays if it is kept, or other processes still write it. */

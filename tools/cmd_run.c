@@ -115,15 +115,6 @@ static int check_log_name(struct run *r)
                                  r->err);
 }
 
-/* The runtime would ignore a longer text. */
-static int check_skip(struct run *r)
-{
-    size_t most = 255; /* struct options of the runtime */
-    return strlen(option_text(&r->options, "trace-children-skip")) > most
-               ? fail(r->err, -E2BIG, "option trace-children-skip: more than %zu bytes", most)
-               : 0;
-}
-
 /* XML needs a place; a descriptor must be open. */
 static int check_xml(struct run *r)
 {
@@ -170,7 +161,8 @@ void print_without_effect(const struct options *o)
 /* 0: continue; else the exit status, and the message has been printed. */
 static int prepare(struct run *r)
 {
-    if (copy_log_fd(r) || check_xml(r) || check_skip(r) || check_files(&r->options, r->err))
+    if (copy_log_fd(r) || check_xml(r) || check_skip(&r->options, r->err) ||
+        check_files(&r->options, r->err))
         return report_failure(r, STATUS_SETUP);
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)

@@ -154,6 +154,14 @@ int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_
     return first;
 }
 
+int check_skip(const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    size_t most = 255; /* struct options of the runtime */
+    return strlen(option_text(o, "trace-children-skip")) > most
+               ? fail(err, -E2BIG, "option trace-children-skip: more than %zu bytes", most)
+               : 0;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static const char *value_in_force(const struct options *o, const char *name, bool (*is_kind)(int))

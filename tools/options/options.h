@@ -120,6 +120,9 @@ void options_free(struct options *o);
  */
 int options_from_text(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES]);
 
+/* Is trace-children-skip short enough? The runtime ignores a longer text. */
+int check_skip(const struct options *o, char err[TOOLS_ERROR_BYTES]);
+
 /*
  * Add the settings of argv[1..]: -name or --name, `=value` or the next argument, unambiguous
  * abbreviations, single letters.  Options end after "--"; without a verb, or if the verb takes any
