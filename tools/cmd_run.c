@@ -368,7 +368,7 @@ static void keep_pool(struct run *r)
     report_file_kept(r);
     int bad = state_run_path(r->pool, sizeof r->pool, r->program.path, r->started.pid, err);
     if (!bad)
-        bad = state_keep(r->file.fd, r->pool, err);
+        bad = state_keep(r->file.fd, r->pool, sizeof r->pool, err);
     if (bad) {
         r->pool[0] = '\0';
         warnings_add(&r->unwritten, "run file not kept: %.130s", err);

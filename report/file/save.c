@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "view.h"
@@ -112,23 +113,44 @@ static int save_to(int to, int from, const struct run_header *run, uint64_t max_
     return err;
 }
 
+/* Never replaces a file: a process in another pid namespace may have made one of this name. */
+static int give_name(const char *beside, const char *path)
+{
+    struct stat st;
+
+    if (link(beside, path) == 0) {
+        unlink(beside);
+        return 0;
+    }
+    if (errno == EEXIST)
+        return -EEXIST;
+    if (lstat(path, &st) == 0) /* a file system without links */
+        return -EEXIST;
+    return rename(beside, path) < 0 ? -errno : 0;
+}
+
 int report_save(int fd, const char *path, uint64_t max_bytes)
 {
     char why[REPORT_ERROR_BYTES], *beside;
     struct view v;
+    struct stat st;
     int err = view_open_fd(&v, fd, path, why);
     int to;
 
     if (err)
         return err;
+    if (lstat(path, &st) == 0) { /* before much is copied; give_name decides */
+        view_close(&v);
+        return -EEXIST;
+    }
     if (asprintf(&beside, "%s.XXXXXX", path) < 0)
         beside = xalloc(NULL);
     to = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
     err = to < 0 ? -errno : save_to(to, fd, v.run, max_bytes);
     if (to >= 0 && close(to) < 0 && !err)
         err = -errno;
-    if (!err && rename(beside, path) < 0)
-        err = -errno;
+    if (!err)
+        err = give_name(beside, path);
     if (err && to >= 0)
         unlink(beside);
     free(beside);

@@ -92,6 +92,44 @@ def newest_that_has_it(program):
     must(run("suppress", "add", "mel-00000000").returncode == 1, "suppress")
 
 
+def equal_pids(program):
+    """Containers that share the directory have the same pids: a run whose name is there gets another, and both are found."""
+    scene = ["unshare", "-Urpf", "--mount-proc"]
+    possible = subprocess.run([*scene, "true"], capture_output=True, text=True)
+    if possible.returncode != 0:
+        print("skip: equal_pids:", possible.stderr.strip())
+        return
+    state = pathlib.Path("shared").absolute()
+
+    def contained(i):
+        done = subprocess.run([*scene, RTCHECK, "-q", program, str(i)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=300, env={**os.environ, "XDG_STATE_HOME": str(state)})
+        return finding(done), pathlib.Path(re.search("run file: (.*)", done.stderr)[1])
+
+    first, path = contained(10)
+    start = "%s." % path.name.rsplit(".", 1)[0]
+    now = int(time.time())
+    taken = [path.parent / (start + time.strftime("%Y%m%dT%H%M%S", time.gmtime(now + i))) for i in range(120)]
+    taken = [other for other in taken if other != path]
+    for other in taken:
+        other.write_text("of another container")
+    second, beside = contained(11)
+    must(beside.name.startswith(start) and beside.name.endswith("-2"), beside)
+    third, beside_both = contained(12)
+    must(beside_both.name.endswith(("-2", "-3")) and beside_both != beside, beside_both)
+    must(all(other.read_text() == "of another container" for other in taken), "replaced")
+    must(os.readlink(path.parent / "last") == beside_both.name, "last")
+    for other in taken:
+        other.unlink()
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        parallel = list(pool.map(contained, range(20, 26)))
+    files = sorted([path, beside, beside_both, *(one for _, one in parallel)])
+    must(sorted(one for one in path.parent.iterdir() if one.name != "last") == files, files, os.listdir(path.parent))
+    must(run("list", state=state).stdout.count("\n  %s/" % path.parent) == len(files), run("list", state=state).stdout)
+    for name, _ in [(first, path), (second, beside), (third, beside_both), *parallel]:
+        must(run("show", name, state=state).stdout.startswith(name), name)
+
+
 def one_of_many(program, i):
     done = run("-q", program, i, 1000 + i)
     name = finding(done)
@@ -122,4 +160,5 @@ subprocess.run(["gcc", "-g", "-O0", "program.c", "-o", "program"], check=True)
 names("./program")
 limits("./program")
 newest_that_has_it("./program")
+equal_pids("./program")
 in_parallel("./program")

@@ -113,7 +113,7 @@ static void save_and_exit(const struct keeping *k)
     if (k->program > 0 && k->file->fd >= 0) {
         wait_for_program(k);
         if (state_run_path(pool, sizeof pool, k->name, k->program, err) == 0)
-            state_keep(k->file->fd, pool, err);
+            state_keep(k->file->fd, pool, sizeof pool, err);
     }
     if (k->file->is_named)
         unlink(k->file->path);

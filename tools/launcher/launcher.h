@@ -94,8 +94,11 @@ void run_file_close(struct run_file *f);
  */
 int state_run_path(char *path, size_t room, const char *program, pid_t pid,
                    char err[TOOLS_ERROR_BYTES]);
-/* Save the run file `fd` as `path`, link `last` to it and remove old runs. */
-int state_keep(int fd, const char *path, char err[TOOLS_ERROR_BYTES]);
+/*
+ * Save the run file `fd` as `path`, link `last` to it and remove old runs. If there is one of this
+ * name -2, -3 .. is appended to `path`.
+ */
+int state_keep(int fd, char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
 
 struct kept_run {
     char path[PATH_MAX];

@@ -1,6 +1,7 @@
 /*
  * state_dir.c - the directory in which run files are kept: PROGRAM.PID.TIME for each run, and the
- * link `last` to the newest.
+ * link `last` to the newest. Containers may share it, with pids of their own: a second run with the
+ * same name has -2 at its end.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -63,6 +64,7 @@ static int state_dir(char *path, size_t room, char err[TOOLS_ERROR_BYTES])
 /* ---- names ----------------------------------------------------------------------------------- */
 
 #define PROGRAM_BYTES_MAX 100 /* of a program's name in that of its run */
+#define SAME_NAME_MAX 1000
 #define TIME_FORMAT "%Y%m%dT%H%M%S"
 #define TIME_BYTES sizeof "20261231T235959"
 
@@ -78,7 +80,7 @@ static void put_program(char out[PROGRAM_BYTES_MAX + 1], const char *program)
         out[0] = '_';
 }
 
-/* Is it PROGRAM.PID.TIME? */
+/* Is it PROGRAM.PID.TIME, or PROGRAM.PID.TIME-N? */
 static bool is_run_name(const char *name)
 {
     const char *time = strrchr(name, '.'), *pid = time;
@@ -86,10 +88,11 @@ static bool is_run_name(const char *name)
         pid--;
     if (!time || pid == time || pid < name + 2 || pid[-1] != '.')
         return false;
-    for (const char *at = time + 1, *form = "00000000T000000"; *at || *form; at++, form++)
+    const char *at = time + 1;
+    for (const char *form = "00000000T000000"; *form; at++, form++)
         if (*form == '0' ? !isdigit((unsigned char)*at) : *at != *form)
             return false;
-    return true;
+    return !*at || (*at == '-' && at[1] && !at[1 + strspn(at + 1, "0123456789")]);
 }
 
 int state_run_path(char *path, size_t room, const char *program, pid_t pid,
@@ -198,9 +201,15 @@ static void link_last(const char *path)
         unlink(beside);
 }
 
-int state_keep(int fd, const char *path, char err[TOOLS_ERROR_BYTES])
+int state_keep(int fd, char *path, size_t room, char err[TOOLS_ERROR_BYTES])
 {
+    size_t used = strlen(path);
     int bad = report_save(fd, path, RUN_BYTES_MAX);
+    for (unsigned i = 2; bad == -EEXIST && i <= SAME_NAME_MAX; i++) {
+        int n = snprintf(path + used, room - used, "-%u", i);
+        bad = n < 0 || (size_t)n >= room - used ? -ENAMETOOLONG
+                                                : report_save(fd, path, RUN_BYTES_MAX);
+    }
     if (bad)
         return fail(err, bad, "%s: %s", path, strerror(-bad));
     link_last(path);

@@ -110,7 +110,7 @@ static void test_cut_while_read(void **state)
     close(fd);
 }
 
-static void test_replaces_the_last(void **state)
+static void test_replaces_nothing(void **state)
 {
     int fd = run_fd();
     FILE *old = fopen(saved, "w");
@@ -120,24 +120,32 @@ static void test_replaces_the_last(void **state)
     fputs("old", old);
     fclose(old);
     assert_int_equal(chmod(saved, 0644), 0);
+    assert_int_equal(report_save(fd, saved, 1u << 20), -EEXIST);
+    assert_int_equal(stat_of(saved).st_mode & 07777, 0644);
+    assert_int_equal(stat_of(saved).st_size, 3);
+    unlink(saved);
+    assert_int_equal(symlink("nowhere", saved), 0);
+    assert_int_equal(report_save(fd, saved, 1u << 20), -EEXIST);
+    unlink(saved);
     assert_int_equal(report_save(fd, saved, 1u << 20), 0);
     assert_int_equal(stat_of(saved).st_mode & 07777, 0600);
-    assert_true(stat_of(saved).st_size > 3);
+    assert_int_equal(stat_of(saved).st_nlink, 1);
     close(fd);
 }
 
-/* On failure no temporary file remains, and an existing file stays. */
+/* On failure neither the file nor a temporary one is there. */
 static void test_too_much_to_save(void **state)
 {
     int fd = run_fd();
     uint32_t files;
 
     (void)state;
-    assert_int_equal(report_save(fd, saved, 1u << 20), 0);
     files = files_here();
     assert_int_equal(report_save(fd, saved, 8192), -EFBIG);
-    assert_true(stat_of(saved).st_size > 8192);
     assert_int_equal(files_here(), files);
+    assert_int_equal(report_save(fd, saved, 1u << 20), 0);
+    assert_true(stat_of(saved).st_size > 8192);
+    unlink(saved);
     close(fd);
 }
 
@@ -314,7 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_saved_copy),       cmocka_unit_test(test_cut_copy),
-        cmocka_unit_test(test_cut_while_read),   cmocka_unit_test(test_replaces_the_last),
+        cmocka_unit_test(test_cut_while_read),   cmocka_unit_test(test_replaces_nothing),
         cmocka_unit_test(test_too_much_to_save), cmocka_unit_test(test_limit_on_files),
         cmocka_unit_test(test_nowhere_to_save),  cmocka_unit_test(test_heap_is_left_out),
         cmocka_unit_test(test_not_a_run),        cmocka_unit_test(test_dump),
