@@ -79,6 +79,30 @@ def limits(program):
         path.unlink()
 
 
+def temporary(program):
+    """What killed launchers have left is removed when it is older than a day; nothing else is, however old."""
+    old = ["program.1.20200101T000000.aB3xYz", "program.1.20200101T000000-2.ABCDEF", "a.b.c.1.20200101T000000.012345"]
+    others = ["program.1.20200101T000000.aB3xY", "program.1.20200101T000000.aB3xY-", "program.x.20200101T000000.aB3xYz", "last.",
+              "last.1x", "last.txt", "notes.aB3xYz", ".aB3xYz"]
+    young = ["program.2.20200101T000000.aB3xYz"]
+    for seconds, all_names in ((86400 + 600, [*old, *others]), (86400 - 600, young)):
+        for path in [KEPT / name for name in all_names]:
+            path.write_text("x")
+            os.utime(path, (time.time() - seconds,) * 2)
+    for name, seconds in (("last.123", 86400 + 600), ("last.124", 0)):
+        os.symlink("program.1.20200101T000000", KEPT / name)
+        os.utime(KEPT / name, (time.time() - seconds,) * 2, follow_symlinks=False)
+    (KEPT / "program.3.20200101T000000.folder").mkdir()
+    os.utime(KEPT / "program.3.20200101T000000.folder", (0, 0))
+    run(program, "7")
+    must(not set(kept()) & {*old, "last.123"}, "they stayed", kept())
+    stay = [*others, *young, "last.124", "program.3.20200101T000000.folder"]
+    must(set(kept()) >= set(stay), "removed", set(stay) - set(kept()))
+    (KEPT / stay.pop()).rmdir()
+    for name in stay:
+        os.unlink(KEPT / name)
+
+
 def newest_that_has_it(program):
     """Of two runs with the same finding show has the newer one; a finding of an older one is found, too."""
     third = finding(run("--deterministic", program, "3"))
@@ -159,6 +183,7 @@ pathlib.Path("program.c").write_text(source)
 subprocess.run(["gcc", "-g", "-O0", "program.c", "-o", "program"], check=True)
 names("./program")
 limits("./program")
+temporary("./program")
 newest_that_has_it("./program")
 equal_pids("./program")
 in_parallel("./program")

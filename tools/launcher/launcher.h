@@ -112,6 +112,7 @@ struct kept_run *state_runs(size_t *count);
 #define RUNS_KEPT 20u      /* of all programs */
 #define RUNS_KEPT_MAX 256u /* of the last RUNS_RECENT_SECONDS */
 #define RUNS_RECENT_SECONDS 600
+#define TEMPORARY_SECONDS 86400    /* temporary files stay: they may still be written */
 #define RUN_BYTES_MAX (4ull << 30) /* of data in one kept file, and on disk in all */
 
 /* ---- keeper.c: a second process in the launcher's group -------------------------------------- */

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -186,6 +187,44 @@ static void remove_old(void)
     free(runs);
 }
 
+/* A temporary name: of report_save, RUN.XXXXXX, or of link_last, last.PID. */
+static bool is_temporary_name(const char *name)
+{
+    static const char digits[] = "0123456789";
+    const char *end = strrchr(name, '.');
+    char run[NAME_MAX + 1];
+
+    if (strncmp(name, "last.", 5) == 0 && name[5] && !name[5 + strspn(name + 5, digits)])
+        return true;
+    if (!end || strlen(end) != sizeof ".XXXXXX" - 1)
+        return false;
+    for (const char *at = end + 1; *at; at++)
+        if (!isalnum((unsigned char)*at))
+            return false;
+    snprintf(run, sizeof run, "%.*s", (int)(end - name), name);
+    return is_run_name(run);
+}
+
+/* Remove what launchers that were killed while they saved have left. */
+static void remove_temporary(void)
+{
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+    DIR *dir = state_dir(path, sizeof path, err) == 0 ? opendir(path) : NULL;
+    time_t now = time(NULL);
+    const struct dirent *entry;
+    struct stat st;
+
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)))
+        if (is_temporary_name(entry->d_name) &&
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) && st.st_uid == geteuid() &&
+            now - st.st_mtim.tv_sec > TEMPORARY_SECONDS)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    closedir(dir);
+}
+
 /* `last` is replaced by rename: it always exists.  A failure is harmless, the run itself is kept. */
 static void link_last(const char *path)
 {
@@ -214,5 +253,6 @@ int state_keep(int fd, char *path, size_t room, char err[TOOLS_ERROR_BYTES])
         return fail(err, bad, "%s: %s", path, strerror(-bad));
     link_last(path);
     remove_old();
+    remove_temporary();
     return 0;
 }
