@@ -84,8 +84,8 @@ def temporary(program):
     old = ["program.1.20200101T000000.aB3xYz", "program.1.20200101T000000-2.ABCDEF", "a.b.c.1.20200101T000000.012345"]
     others = ["program.1.20200101T000000.aB3xY", "program.1.20200101T000000.aB3xY-", "program.x.20200101T000000.aB3xYz", "last.",
               "last.1x", "last.txt", "notes.aB3xYz", ".aB3xYz"]
-    young = ["program.2.20200101T000000.aB3xYz"]
-    for seconds, all_names in ((86400 + 600, [*old, *others]), (86400 - 600, young)):
+    recent = ["program.2.20200101T000000.aB3xYz"]
+    for seconds, all_names in ((86400 + 600, [*old, *others]), (86400 - 600, recent)):
         for path in [KEPT / name for name in all_names]:
             path.write_text("x")
             os.utime(path, (time.time() - seconds,) * 2)
@@ -96,7 +96,7 @@ def temporary(program):
     os.utime(KEPT / "program.3.20200101T000000.folder", (0, 0))
     run(program, "7")
     must(not set(kept()) & {*old, "last.123"}, "they stayed", kept())
-    stay = [*others, *young, "last.124", "program.3.20200101T000000.folder"]
+    stay = [*others, *recent, "last.124", "program.3.20200101T000000.folder"]
     must(set(kept()) >= set(stay), "removed", set(stay) - set(kept()))
     (KEPT / stay.pop()).rmdir()
     for name in stay:
