@@ -14,7 +14,7 @@ import time
 RTCHECK = os.environ["RTC_BUILD"] + "/bin/rtcheck"
 STATE = pathlib.Path("state").absolute()
 KEPT = STATE / "rtcheck"
-PARALLEL = 200 if "--full" in sys.argv else 48
+PARALLEL = 200 if "--full" in sys.argv else 32
 
 
 def must(holds, *what):
