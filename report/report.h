@@ -406,7 +406,7 @@ int report_dump(struct report *r, FILE *out);
 /*
  * Save the metadata of the run in `fd` as a sparse copy (data only; -EFBIG if it exceeds
  * max_bytes). The copy has mode 0600, is written beside `path` and given this name when it is
- * whole. -EEXIST: a file has it; that one stays as it is.
+ * whole. -EEXIST: a file of this name exists, and is not changed.
  */
 int report_save(int fd, const char *path, uint64_t max_bytes);
 

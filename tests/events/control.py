@@ -15,7 +15,7 @@ CUT = {'private': b'rtcheck: the run file was truncated; the program continues u
 
 
 def truncated_run_file(stage):
-    """Reported in one line: the program goes on, or, if its heap is in the file, is ended by SIGBUS."""
+    """One line reports it. The program continues; with heap=file SIGBUS ends it."""
     for heap in ('private', 'file'):
         folder = stage.room()
         run = Run(stage, [stage.program('events/control'), 'truncate', folder], how='hand',

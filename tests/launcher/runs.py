@@ -171,8 +171,8 @@ def one_of_many(program, i):
 def in_parallel(program):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         all_runs = list(pool.map(lambda i: one_of_many(program, i), range(PARALLEL)))
-    must(len({own for _, _, own, _, _ in all_runs}) == PARALLEL, "each has a file of its own")
-    must(len({name for _, name, _, _, _ in all_runs}) == PARALLEL, "each has an id of its own")
+    must(len({own for _, _, own, _, _ in all_runs}) == PARALLEL, "run files are different")
+    must(len({name for _, name, _, _, _ in all_runs}) == PARALLEL, "ids are different")
     for i, name, own, shown, is_there in all_runs:
         must(is_there and shown.startswith(name) and "%d-byte block" % (1000 + i) in shown and "found_%d+" % i in shown.replace(" ", "+"),
              i, name, own, shown)

@@ -1,10 +1,10 @@
 /*
- * cut_survivor.c - a program that truncates its own run file, and goes on using its memory.
+ * cut_survivor.c - a program that truncates the run file, and then uses its blocks again.
  *
  *     cut_survivor BYTES...   truncates the file to BYTES while threads allocate, several times
  *     cut_survivor many BYTES         the same without threads, with 20,000 blocks of one size
  *     cut_survivor signal NUMBER      truncates it to 0, and is ended by that signal
- *     cut_survivor handler    truncates it to 0, and has a handler of its own for SIGBUS
+ *     cut_survivor handler    installs a SIGBUS handler, then truncates the file to 0
  *
  * Started without rtcheck the first form prints the same.
  *
