@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""validate_json.py FILE...: are these reports valid by report/formats/report.schema.json and json.md?
+"""validate_json.py FILE...: are these reports valid by build/share/rtcheck/report.schema.json and json.md?
 
 Beyond the schema: ids lead somewhere, numbers add up.  Importable: complaints(report) -> list.
 """
@@ -10,7 +10,8 @@ import sys
 
 import jsonschema
 
-SCHEMA = pathlib.Path(os.environ.get("RTC_SOURCE", pathlib.Path(__file__).parents[2])) / "report/formats/report.schema.json"
+BUILD = pathlib.Path(os.environ.get("RTC_BUILD", pathlib.Path(__file__).parents[2] / "build"))
+SCHEMA = BUILD / "share/rtcheck/report.schema.json"
 
 
 def schema_complaints(report):
