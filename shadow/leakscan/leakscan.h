@@ -76,7 +76,8 @@ struct reach_rules {
     void *about;
 };
 
-#define REACH_SPARSE_BYTES (1u << 20)
+/* Smaller blocks share their pages: slots of slabs. */
+#define REACH_SPARSE_BYTES (32u << 10)
 
 struct reach_scan;
 

@@ -27,7 +27,7 @@ def run_once(row, front, place):
     if status != 0 or not result.exists():
         print(f"{row.name}: {front}: status {status}: {printed}", file=sys.stderr)
         return None
-    microseconds, kib = result.read_text().split()
+    microseconds, kib, _ = result.read_text().split()
     return float(microseconds) / 1e6, int(kib), hashlib.sha1(done.stdout.encode()).hexdigest()
 
 
