@@ -14,7 +14,8 @@
  * PROGRAM has one thread.  Processes that it starts have the processor's clock.
  *
  * Prints the number of LIBRARY's reads from outside of such a stretch, the number of instructions in the stretches, and
- * the status.  3: tracing is not permitted here.
+ * the status.  3: tracing is not permitted here, or reading the clock cannot be forbidden (some virtual machines accept
+ * PR_SET_TSC without effect).
  *
  * rtc-build: -D_GNU_SOURCE
  */
@@ -185,6 +186,18 @@ static int run(void)
     return last;
 }
 
+static bool clock_can_be_forbidden(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0)
+            __builtin_ia32_rdtsc();
+        _exit(0);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
+}
+
 static void become(char **argv)
 {
     personality(ADDR_NO_RANDOMIZE); /* the same run every time */
@@ -213,6 +226,10 @@ int main(int argc, char **argv)
     int status;
     if (argc < 3)
         return 2;
+    if (!clock_can_be_forbidden()) {
+        fputs("PR_SET_TSC has no effect\n", stderr);
+        return 3;
+    }
     seen.library = argv[1];
     stay_here();
     seen.process = fork();
