@@ -202,6 +202,11 @@ enum crash_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE, A
 #define CRASH_OF_FILL 8u       /* the address came from the fill of freed memory */
 #define CRASH_OF_STACK 16u     /* just below the end of the stack: stack overflow */
 #define CRASH_WAS_UNMAPPED 32u /* by the call `entry`, with the stack free_stack; minor version 9 */
+/*
+ * `address` is outside of `block`: a freed block to which a register or the stack still points, and
+ * from which `address` was probably read; minor version 10
+ */
+#define CRASH_LIKELY_BLOCK 64u
 
 /* Location of a damaged byte (ERROR_WUA). */
 enum error_damage {

@@ -171,6 +171,11 @@ static void access_put(const struct error *e, FILE *out)
 
 /* ---- the address ----------------------------------------------------------------------------- */
 
+static bool is_near_block(const struct error *e)
+{
+    return e->block != 0 && !error_has_likely_block(e);
+}
+
 static void block_put(const struct error *e, FILE *out)
 {
     uint64_t bytes = e->block_bytes, offset = e->address - e->block;
@@ -243,7 +248,7 @@ static void address_put(struct report *r, const struct error *e, bool determinis
     }
     if (e->crash.flags & CRASH_NON_CANONICAL)
         fputs(" at a non-canonical address", out);
-    else if (e->block != 0)
+    else if (is_near_block(e))
         block_put(e, out);
     else if (e->crash.flags & CRASH_IS_MAPPED)
         mapped_put(r, e, out);
@@ -251,9 +256,9 @@ static void address_put(struct report *r, const struct error *e, bool determinis
         fputs(" at an address that was unmapped", out);
     else
         fputs(" at an address that is not mapped", out);
-    if (!deterministic && e->block == 0)
+    if (!deterministic && !is_near_block(e))
         fprintf(out, ", 0x%llx", (unsigned long long)e->address);
-    if (e->crash.flags & CRASH_IS_MAPPED && e->block == 0)
+    if (e->crash.flags & CRASH_IS_MAPPED && !is_near_block(e))
         fputs(": not permitted", out);
 }
 
@@ -275,4 +280,7 @@ void format_crash(struct report *r, const struct error *e, bool deterministic, F
     }
     if (e->crash.flags & CRASH_OF_FILL)
         fputs("; the address was read from freed memory", out);
+    if (error_has_likely_block(e))
+        fprintf(out, ", perhaps from a block of %llu byte%s", (unsigned long long)e->block_bytes,
+                e->block_bytes == 1 ? "" : "s");
 }

@@ -50,6 +50,11 @@ bool error_is_realloc(const struct error *e)
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
 }
 
+bool error_has_likely_block(const struct error *e)
+{
+    return e->kind == ERROR_CRASH && e->crash.flags & CRASH_LIKELY_BLOCK;
+}
+
 bool error_is_query(const struct error *e)
 {
     return e->entry == ENTRY_MALLOC_USABLE_SIZE;

@@ -64,7 +64,9 @@ static void near_object(struct json *j, const struct report *r, const struct err
     put_text(j, "family", family_name(e->block_family));
     if (e->block_align != 0)
         put_number(j, "align", e->block_align);
-    if (e->address >= e->block)
+    if (error_has_likely_block(e))
+        put_flag(j, "likely", true);
+    else if (e->address >= e->block)
         put_number(j, "offset", e->address - e->block);
     else
         put_number(j, "before", e->block - e->address);

@@ -217,7 +217,7 @@ static void address_put(const struct xml *x, const struct error *e)
 
     if (!x->how->deterministic)
         snprintf(address, sizeof address, "0x%llx ", (unsigned long long)e->address);
-    if (e->block == 0) {
+    if (e->block == 0 || error_has_likely_block(e)) {
         element(x, "  ", "auxwhat", "Address %sis not stack'd, malloc'd or (recently) free'd",
                 address);
         return;
@@ -235,6 +235,10 @@ static void address_put(const struct xml *x, const struct error *e)
 static void block_put(const struct xml *x, const struct error *e)
 {
     address_put(x, e);
+    if (error_has_likely_block(e))
+        element(x, "  ", "auxwhat",
+                "The address was probably read from a block of size %llu free'd",
+                (unsigned long long)e->block_bytes);
     if (e->free_stack != NO_SITE)
         stack_put(x, e->free_stack, ENTRY_NONE, true);
     if (e->free_stack != NO_SITE && e->alloc_stack != NO_SITE)

@@ -237,12 +237,28 @@ static void put_crash_record(const struct error_call *call, const struct crash *
     segment_publish(s);
 }
 
+static void describe_accessed(struct error_record *e, const struct crash *c, uint32_t write_epoch)
+{
+    const void *at = (const void *)(uintptr_t)c->address;
+    struct found f = pool_find(at);
+    if (!describe_found(e, &f, at, write_epoch))
+        region_of(c->address, e);
+    if (e->region == REGION_UNMAPPED && mapped_was_unmapped(c->address, &e->free_stack, &e->entry))
+        e->crash_flags |= CRASH_WAS_UNMAPPED;
+}
+
+static void describe_likely(struct error_record *e, const struct crash *c, uint32_t write_epoch)
+{
+    struct likely_block b = likely_block(c->context, write_epoch);
+    if (b.at && describe_found(e, &b.found, (const char *)b.at + b.found.offset, write_epoch))
+        e->crash_flags |= CRASH_LIKELY_BLOCK;
+}
+
 static void note_crash(const struct error_call *call, const struct crash *c)
 {
     if (atomic_load(&errors.aborts))
         return;
     struct error_record e = draft(call, ERROR_CRASH);
-    const void *at = (const void *)(uintptr_t)c->address;
     e.address = c->address;
     e.pc = c->pc;
     e.signal = (uint32_t)c->signal;
@@ -251,13 +267,10 @@ static void note_crash(const struct error_call *call, const struct crash *c)
     e.access_bytes = c->access_bytes;
     e.crash_flags = c->flags;
     e.sender = c->sender;
-    if (c->flags & CRASH_HAS_ADDRESS && !(c->flags & CRASH_NON_CANONICAL)) {
-        struct found f = pool_find(at);
-        if (!describe_found(&e, &f, at, call->write_epoch))
-            region_of(c->address, &e);
-        if (e.region == REGION_UNMAPPED && mapped_was_unmapped(c->address, &e.free_stack, &e.entry))
-            e.crash_flags |= CRASH_WAS_UNMAPPED;
-    }
+    if (c->flags & CRASH_HAS_ADDRESS && !(c->flags & CRASH_NON_CANONICAL))
+        describe_accessed(&e, c, call->write_epoch);
+    if (c->flags & CRASH_OF_FILL && !e.block)
+        describe_likely(&e, c, call->write_epoch);
     put_crash_record(call, c);
     record(call, &e);
 }

@@ -37,6 +37,16 @@ static inline void count_free(struct thread *t, uint64_t bytes)
         threads_publish_balance(t);
 }
 
+/* ---- likely_block.c ---------------------------------------------------------------------------- */
+
+struct likely_block {
+    const void *at; /* its start; NULL: none, or more than one */
+    struct found found;
+};
+
+/* The freed block to which code interrupted by a signal holds a pointer.  `context`: its ucontext. */
+struct likely_block likely_block(const void *context, uint32_t write_epoch);
+
 /* ---- long operations ------------------------------------------------------------------------- */
 
 #define LONG_BYTES (256u << 10) /* a clear or copy of this size or more is timed each time */

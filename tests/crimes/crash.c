@@ -356,6 +356,63 @@ static void of_string(void) /* registers that no operand names */
     __asm__ volatile("rep movsq" : "+S"(from), "+D"(to), "+c"(n) : : "memory");
 }
 
+/* ---- the block is known: by a register, or by a frame ----------------------------------------------- */
+
+static void *freed_of(size_t bytes)
+{
+    void *p = hidden(malloc(bytes));
+    free(p);
+    return p;
+}
+
+/* Read the address at rbx, and follow it.  The three registers are all that hold a pointer. */
+static void follow(const void *rbx, const void *r12, const void *r13)
+{
+    kept = NULL;
+    __asm__ volatile("mov %0, %%rbx; mov %1, %%r12; mov %2, %%r13\n\t"
+                     "xor %%eax, %%eax; xor %%ecx, %%ecx; xor %%edx, %%edx; xor %%esi, %%esi; xor "
+                     "%%edi, %%edi\n\t"
+                     "xor %%ebp, %%ebp; xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d; "
+                     "xor %%r11d, %%r11d\n\t"
+                     "xor %%r14d, %%r14d; xor %%r15d, %%r15d\n\t"
+                     "mov 8(%%rbx), %%rax; mov (%%rax), %%rax"
+                     :
+                     : "m"(rbx), "m"(r12), "m"(r13)
+                     : "rax", "memory");
+}
+
+static void of_register(void) /* which comes before the other block, of a frame */
+{
+    void *volatile local = freed_of(48);
+    follow(freed_of(40), malloc(48), NULL);
+    sink = local != NULL;
+}
+
+static void of_two_registers(void) /* both to one block */
+{
+    char *p = freed_of(40);
+    follow(p, p + 32, malloc(48));
+}
+
+static void of_two_blocks(void) /* no reason to prefer one */
+{
+    follow(freed_of(40), freed_of(48), NULL);
+}
+
+static void of_frame(void)
+{
+    void *volatile local = freed_of(40);
+    long *volatile next = *(long **)local;
+    __asm__ volatile("" : : : "rbx", "rbp", "r12", "r13", "r14", "r15", "memory");
+    long *at = next;
+    kept = NULL;
+    __asm__ volatile("xor %%ecx, %%ecx; xor %%edx, %%edx; xor %%esi, %%esi; xor %%edi, %%edi\n\t"
+                     "mov (%0), %%rax"
+                     :
+                     : "r"(at)
+                     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory");
+}
+
 /* clang-format off */
 #define WAY(name) {#name, name}
 /* clang-format on */
@@ -416,7 +473,8 @@ int main(int argc, char **argv)
                 WAY(by_mapped_again), WAY(by_abort), WAY(by_abort_handled), WAY(by_abort_handled_once), WAY(by_abort_ignored), WAY(by_assertion), WAY(by_smash), WAY(by_raise), WAY(by_divide), WAY(by_illegal), WAY(by_file_end),
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
-                WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string)};
+                WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string), WAY(of_register), WAY(of_two_registers),
+                WAY(of_two_blocks), WAY(of_frame)};
     /* clang-format on */
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (argc < 2)

@@ -33,6 +33,10 @@ def check(way, suspected, *options):
                                       "" if printed == suspected else ": WRONG\n" + done.stderr))
 
 
+NON_CANONICAL = "SIGSEGV: %s at a non-canonical address, 0x(fd){8}; the address was read from freed memory"
+BLOCK = ", perhaps from a block of 40 bytes"
+POSSIBLY = "(, perhaps from a block of 88 bytes)?"  # the compiler decides whether a register still points to it
+
 # The sentence of each crash, and the first functions of its stack, those of libc left out.
 SENTENCES = {
     "by_null": ("SIGSEGV: read of 8 bytes at NULL \\+ 48", "by_null"),
@@ -42,7 +46,7 @@ SENTENCES = {
     "by_wild_far_write": ("SIGSEGV: write of 2 bytes at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_write"),
     "by_wild_far_copy": ("SIGSEGV: write of 1 byte at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_copy"),
     "by_wild_far_return": ("SIGSEGV: execution at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_return"),
-    "of_call": ("SIGSEGV: execution at a non-canonical address, 0x(fd){8}; the address was read from freed memory", "of_call"),
+    "of_call": (NON_CANONICAL % "execution" + POSSIBLY, "of_call"),
     "by_read_only": ("SIGSEGV: write of 8 bytes in [.]rodata of crash: by_read_only::constant\\[2\\] .*: not permitted",
                      "by_read_only"),
     "by_mapping": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapping"),
@@ -67,10 +71,13 @@ SENTENCES = {
     "by_deep": ("SIGSEGV: write of 1 byte below the end of the stack of the main thread \\(stack overflow\\)", "deeper"),
     "by_deep_seen": ("SIGSEGV: write of 1 byte below the end of the stack of the main thread \\(stack overflow\\)", "deeper"),
     "by_thread": ("SIGSEGV: read of 1 byte at NULL \\+ 8", "in_thread"),
-    "of_call_by_register": ("SIGSEGV: execution at a non-canonical address, 0x(fd){8}; the address was read from freed "
-                            "memory", "of_call_by_register"),
-    "of_short": ("SIGSEGV: read of 1 byte at an address that is not mapped, 0xfdfdfdfd; the address was read from freed memory",
-                 "of_short"),
+    "of_call_by_register": (NON_CANONICAL % "execution" + POSSIBLY, "of_call_by_register"),
+    "of_short": ("SIGSEGV: read of 1 byte at an address that is not mapped, 0xfdfdfdfd; the address was read from freed memory" +
+                 POSSIBLY, "of_short"),
+    "of_register": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_register"),
+    "of_two_registers": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_two_registers"),
+    "of_two_blocks": (NON_CANONICAL % "read of 8 bytes", "of_two_blocks"),
+    "of_frame": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_frame"),
 }
 
 
@@ -83,6 +90,19 @@ def wrong(way, words):
     global failed
     failed = 1
     print("WRONG", way, words)
+
+
+def likely_block(way, report, error, text):
+    """Its free and its allocation are printed, and it has no offset: the address is not in it."""
+    near = error.get("near", {})
+    if near.get("size") != 40 or near.get("state") != "freed" or near.get("likely") is not True or {"offset", "before"} & set(near):
+        wrong(way, "JSON: %s" % near)
+    functions = {f["id"]: [g.get("function") for g in [f, *f.get("inlined_into", [])]] for f in report["frames"]}
+    stacks = {s["id"]: [name for frame in s["frames"] for name in functions[frame]] for s in report["stacks"]}
+    if any(stacks[error[key]][:1] != ["freed_of"] for key in ("free_stack", "alloc_stack")):
+        wrong(way, "the stacks of the block: %s" % [stacks[error[key]] for key in ("free_stack", "alloc_stack")])
+    if not re.search(r"^ +free\(\) +freed_of ", text, re.MULTILINE) or not re.search(r"^ +malloc\(\) +freed_of ", text, re.MULTILINE):
+        wrong(way, "the rows of the block are missing:\n" + text)
 
 
 def sentence(way, *options):
@@ -101,6 +121,8 @@ def sentence(way, *options):
     errors = [e for e in report["errors"] if e["rtc"] == "sig"]
     if len(errors) != 1 or errors[0]["crash"]["signal"] != want.split(":")[0].split(",")[0] or errors[0]["class"] != "error":
         return wrong(way, "JSON: %s" % errors)
+    if want.endswith(BLOCK):
+        likely_block(way, report, errors[0], done.stderr)
     if way in UNMAPPED and not re.search(UNMAPPED[way], done.stderr, re.MULTILINE):
         return wrong(way, "the call that unmapped it is missing:\n" + done.stderr)
     if way not in UNMAPPED and (errors[0]["crash"]["was_unmapped"] or "was unmapped" in done.stderr):
@@ -113,6 +135,11 @@ FORMATS = {
     ("valgrind", "by_null"): ("Invalid read of size 8$", "Process terminating with default action of signal 11 [(]SIGSEGV[)]$"),
     ("valgrind", "by_read_only"): ("Invalid write of size 8$", "Process terminating"),
     ("valgrind", "by_null_call"): ("Jump to the invalid address stated on the next line$", "Process terminating"),
+    ("valgrind", "of_register"): ("The address was probably read from a block of size 40 free'd$",
+                                  "Address 0xfdfdfdfdfdfdfdfd is not stack'd, malloc'd or [(]recently[)] free'd$",
+                                  "Block was alloc'd at$"),
+    ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0xfdfdfdfdfdfdfdfd ", "freed by thread T0 here:$",
+                              "previously allocated here:$"),
     ("valgrind", "by_abort"): ("Process terminating with default action of signal 6 [(]SIGABRT[)]$",),
     ("lsan", "by_null"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x000000000030 ",
                           "The signal is caused by a READ memory access[.]$", "^SUMMARY: AddressSanitizer: SEGV .* in by_null$"),
