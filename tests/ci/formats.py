@@ -172,11 +172,12 @@ def editors(stage):
 
 def paths(stage):
     """--path-map, the first match, then --source-root."""
-    folder = stage.room()
-    for options, want in ((['--path-map=%s=/elsewhere' % SOURCE], '/elsewhere/' + ACTS),
+    folder, elsewhere = stage.room(), SOURCE + '-elsewhere' # the checkout may have any path
+    for options, want in ((['--path-map=%s=%s' % (SOURCE, elsewhere)], elsewhere + '/' + ACTS),
                           (['--path-map=%s/=%s/x/' % (SOURCE, SOURCE)], 'x/' + ACTS),
-                          (['--path-map=/no=/where', '--path-map=%s=/a' % SOURCE], '/a/' + ACTS),
-                          (['--path-map=%s/test=/b' % SOURCE], ACTS), # the folder is tests
+                          (['--path-map=%s=/where' % elsewhere, '--path-map=%s=%s' % (SOURCE, elsewhere)],
+                           elsewhere + '/' + ACTS),
+                          (['--path-map=%s/test=%s' % (SOURCE, elsewhere)], ACTS), # the folder is tests
                           (['--source-root=' + SOURCE + '/tests/ci'], 'project/acts.c'),
                           (['--source-root=' + folder], SOURCE + '/' + ACTS)):
         room, _ = run(stage, 'l', *options)
