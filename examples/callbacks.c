@@ -93,7 +93,7 @@ int main(void)
     rtc_profile_t *profile;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!rtc_profile_open) {
-        puts("nobody counts: run me by rtcheck");
+        puts("no counters here: start this program with rtcheck");
         work();
         return 0;
     }

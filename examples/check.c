@@ -46,7 +46,7 @@ int main(void)
     wipe();
     long blocks = rtc_check_leaks(RTC_NEW | RTC_QUIET, &leaks);
     if (blocks == RTC_NOT_CHECKED)
-        puts("nobody looks for leaks: run me by rtcheck");
+        puts("no leak check here: start this program with rtcheck");
     else if (blocks < 0)
         puts("nothing is known");
     else

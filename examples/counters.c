@@ -68,7 +68,7 @@ static void measure(rtc_cpc_t *cpc, rtc_cpc_set_t *set)
 int main(void)
 {
     if (!rtc_cpc_open) {
-        puts("nobody counts: run me by rtcheck");
+        puts("no counters here: start this program with rtcheck");
         work(0);
         return 0;
     }

@@ -45,7 +45,7 @@ int main(void)
     unsigned events = RTC_EVENT_VM_MAPPED | RTC_EVENT_VM_UNMAPPED, missing = 0;
     struct ranges seen = {0, 0, 0, 0};
     if (!rtc_event_set_handler) {
-        puts("nobody tells of events: run me by rtcheck");
+        puts("no events here: start this program with rtcheck");
         return work();
     }
     if (rtc_event_test(events, &missing) != 0 || missing)

@@ -68,7 +68,7 @@ static void work(void)
 int main(void)
 {
     if (!rtc_cpc_open) {
-        puts("nobody counts: run me by rtcheck");
+        puts("no counters here: start this program with rtcheck");
         work();
         return 0;
     }

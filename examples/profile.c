@@ -72,7 +72,7 @@ int main(void)
 {
     rtc_profile_t *profile;
     if (!rtc_profile_open) {
-        puts("nobody knows of the heap: run me by rtcheck");
+        puts("no variables of the heap here: start this program with rtcheck");
         work();
         return 0;
     }

@@ -44,7 +44,7 @@ def example(name, last):
             subprocess.run(compiler.split() + STRICT + ['-pthread', '-I', SOURCE + '/include', '-o', program,
                                                         '%s/examples/%s.c' % (SOURCE, name)], check=True)
             plain = run_plain(stage, [program])
-            must(plain.status == 0 and re.fullmatch(rb'nobody .*: run me by rtcheck\n', plain.out), plain.out)
+            must(plain.status == 0 and re.fullmatch(rb'no .* here: start this program with rtcheck\n', plain.out), plain.out)
             run = Run(stage, [program]).wait()
             printed = run.out.decode().splitlines()
             must(run.status == 0 and printed and re.fullmatch(last, printed[-1]), compiler, printed, run.err)
