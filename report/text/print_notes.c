@@ -1,22 +1,17 @@
 /*
- * print_notes.c - notes: one line for each limit on the meaning of the report's numbers.
+ * print_notes.c - notes: one line for each limit on the meaning of the report's numbers.  Those of the
+ * run and of the leak check are in files of their own (notes.h).
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#include "text.h"
+#include "notes.h"
 #include "unchecked.h"
 
 #define NOTE_INDENT 6u
 
-static void note_add(struct notes *notes, bool against, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void note_add(struct notes *notes, bool against, const char *format, ...)
+void note_add(struct notes *notes, bool against, const char *format, ...)
 {
     struct note note = {.against = against};
     va_list args;
@@ -31,22 +26,13 @@ static void note_add(struct notes *notes, bool against, const char *format, ...)
     notes->at[notes->count++] = note;
 }
 
-/* Processes with a common property: their number and the first of them. */
-struct process_set {
-    uint64_t count;
-    const struct image *first;
-};
-
-static void process_set_add(struct process_set *process_set, const struct image *image)
+void process_set_add(struct process_set *process_set, const struct image *image)
 {
     if (process_set->count++ == 0)
         process_set->first = image;
 }
 
-/* "process 4711 (make)" or "3 processes (first 4711, make)" */
-static struct process_set_text {
-    char text[128];
-} process_set_text(const struct process_set *f, bool deterministic)
+struct process_set_text process_set_text(const struct process_set *f, bool deterministic)
 {
     struct process_set_text t;
     const char *name = program_name(f->first);
@@ -73,7 +59,7 @@ void process_set_put(const struct report *r, const struct image_numbers *images,
         text_put(page->out, process_set_text(&f, page->how->deterministic).text);
 }
 
-static struct process_set processes_with_flag(const struct report *r, uint32_t flag)
+struct process_set processes_with_flag(const struct report *r, uint32_t flag)
 {
     struct process_set f = {0};
 
@@ -104,49 +90,6 @@ static void note_flags(const struct report *r, struct notes *notes)
             note_add(notes, flag_notes[i].against, "%s: %s",
                      process_set_text(&f, notes->deterministic).text, flag_notes[i].text);
     }
-}
-
-/*
- * Kinds of records that had no room, and the parts of the report that are incomplete because of it.
- */
-static const struct lost_kind {
-    uint32_t kinds; /* bit n = SEGMENT_* */
-    const char *lost;
-} lost_kinds[] = {
-    {1u << SEGMENT_SLAB | 1u << SEGMENT_LARGE | 1u << SEGMENT_CLIENT_BLOCKS, "blocks in use"},
-    {1u << SEGMENT_DEPOT, "stacks"},
-    {1u << SEGMENT_MODULES, "libraries"},
-    {1u << SEGMENT_THREADS, "threads and counts"},
-    {1u << SEGMENT_LEAKS | 1u << SEGMENT_ROOTS | 1u << SEGMENT_CHECK_LEAKS |
-         1u << SEGMENT_CHECK_ROOTS,
-     "who holds blocks"},
-    {1u << SEGMENT_MAPPINGS | 1u << SEGMENT_MAP_SUM | 1u << SEGMENT_DISPATCHED, "mappings"},
-    {1u << SEGMENT_TEXTS, "suppressions of the program"},
-    {1u << SEGMENT_MARKS | 1u << SEGMENT_COSTS, "marks and costs"},
-};
-
-static void note_no_room(const struct report *r, struct notes *notes)
-{
-    struct process_set f = processes_with_flag(r, IMAGE_METADATA_PRIVATE);
-    uint32_t kinds = 0;
-    char list[192] = "";
-    const char *before = "";
-    size_t used = 0;
-
-    for (const struct image *image = r->images; image; image = image->hh.next)
-        if (image->flags &
-            IMAGE_METADATA_PRIVATE) /* files before minor version 7 have no list of kinds */
-            kinds |= image->private_kinds ? image->private_kinds : 1u << SEGMENT_SLAB;
-    for (size_t i = 0; i < countof(lost_kinds); i++) {
-        if (!(kinds & lost_kinds[i].kinds))
-            continue;
-        used +=
-            (size_t)snprintf(list + used, sizeof list - used, "%s%s", before, lost_kinds[i].lost);
-        before = ", ";
-    }
-    if (f.count > 0 && used > 0)
-        note_add(notes, true, "%s: run file full, incomplete: %s",
-                 process_set_text(&f, notes->deterministic).text, list);
 }
 
 static void note_unchecked(const struct report *r, struct notes *notes)
@@ -344,218 +287,6 @@ static void note_writes(const struct report *r, struct notes *notes)
         }
 }
 
-static void note_file(const struct report *r, struct notes *notes)
-{
-    struct totals gone = totals_elsewhere(r);
-    const struct run_header *run = r->view.run;
-
-    for (uint32_t i = 0; i < r->bad_count; i++)
-        note_add(notes, true, "area %u of the run file is damaged, the rest was used: %s at 0x%llx",
-                 r->bad[i].area, r->bad[i].what, (unsigned long long)r->bad[i].offset);
-    if (run->unrecorded_images > 0)
-        note_add(notes, true, "%s no room in the run file: not recorded",
-                 count_text(run->unrecorded_images, "process found", "processes found").text);
-    if (run->pool_dir_error != 0)
-        note_add(notes, false,
-                 "no run file could be made in pool_dir (%s): it is in another folder",
-                 strerror((int)run->pool_dir_error));
-    if (run->heap_error == EINVAL)
-        note_add(notes, false,
-                 "heap_size is less than the minimum, %s: the heap is in private memory",
-                 size_text(RTC_HEAP_BYTES_MIN).text);
-    else if (run->heap_error != 0)
-        note_add(
-            notes, false,
-            "a heap of heap_size could not be put into the run file (%s): it is in private memory",
-            strerror((int)run->heap_error));
-    if (gone.processes > 0)
-        note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",
-                 count_text(gone.processes, "process is", "processes are").text,
-                 size_text(gone.bytes).text, block_text(gone.blocks).text);
-    if (run->features != 0)
-        note_add(notes, false, "the file has features that this rtcheck does not know: 0x%llx",
-                 (unsigned long long)run->features);
-    if (r->view.foreign)
-        note_add(notes, false, "the file is user %u's: symbols were read from root's files only",
-                 r->view.owner);
-}
-
-/* "populate, noreplace". A bit that this version does not know is printed as its number. */
-static char *feature_list(uint64_t mask)
-{
-    char *list = NULL;
-    size_t bytes;
-    FILE *out = xalloc(open_memstream(&list, &bytes));
-
-    for (unsigned n = 0, more = 0; n < 64; n++) {
-        const char *name = feature_name(n);
-        if (!(mask >> n & 1))
-            continue;
-        fputs(more++ ? ", " : "", out);
-        if (name)
-            fputs(name, out);
-        else
-            fprintf(out, "number %u", n);
-    }
-    fclose(out);
-    return xalloc(list);
-}
-
-enum feature {
-#define FEATURE(id, name) FEATURE_##id,
-#include "format/features.def"
-#undef FEATURE
-};
-
-/* Has no replacement: reported in a section of its own (print_dispatch.c). */
-#define NOT_REPLACED (1ull << FEATURE_USER_DISPATCH)
-
-static void note_machine(const struct report *r, struct notes *notes)
-{
-    uint64_t lost = 0;
-    char *list;
-
-    for (const struct image *image = r->images; image; image = image->hh.next)
-        lost |= image->missing_features;
-    lost &= ~NOT_REPLACED;
-    if (lost == 0)
-        return;
-    list = feature_list(lost);
-    note_add(
-        notes, false, "%s missing here and replaced: %s",
-        count_text((unsigned)__builtin_popcountll(lost), "system feature is", "system features are")
-            .text,
-        list);
-    free(list);
-}
-
-/*
- * Print one line for each reason. In a file that does not record the request for a leak check, the
- * images that were checked show whether one was requested.
- */
-static void note_leaks_unknown(const struct report *r, const struct image *main,
-                               struct notes *notes)
-{
-    bool known = leaks_are_known(r);
-
-    for (uint32_t check = 0; check <= LEAKS_CHECK_COUNT; check++) {
-        struct process_set f = {0};
-        for (const struct image *image = r->images; image; image = image->hh.next)
-            if (image->leak_check == check && leak_check_text(r, image) &&
-                (check != LEAKS_NOT_REQUESTED || image->checks & CHECK_LEAKS || known ||
-                 image == main))
-                process_set_add(&f, image);
-        if (f.count > 0)
-            note_add(notes, check != LEAKS_NOT_REQUESTED, "%s: leaks are not known: %s",
-                     process_set_text(&f, notes->deterministic).text, leak_check_text(r, f.first));
-    }
-}
-
-/* Threads that did not stop for the check: they block its signal, or were not scheduled in time. */
-static void note_not_stopped(const struct report *r, struct notes *notes)
-{
-    uint64_t unheard = 0, deaf = 0, waiting = 0;
-    char why[96] = "";
-
-    for (const struct image *image = r->images; image; image = image->hh.next)
-        if (leak_check_was_made(image->leak_check) && !(image->flags & IMAGE_POST_MORTEM)) {
-            uint32_t others = image->threads_not_stopped - image->threads_waiting;
-            unheard += others;
-            deaf += image->threads_unresponsive < others ? image->threads_unresponsive : others;
-            waiting += image->threads_waiting;
-        }
-    if (waiting > 0)
-        note_add(notes, false,
-                 "%s not stopped in a system call; what is lost there may be in a register: "
-                 "possible leaks only",
-                 count_text(waiting, "thread was", "threads were").text);
-    if (unheard == 0)
-        return;
-    if (deaf == unheard)
-        snprintf(why, sizeof why, ": all signals are kept out");
-    else if (deaf > 0)
-        snprintf(why, sizeof why, ": all signals are kept out by %llu", (unsigned long long)deaf);
-    note_add(notes, false,
-             "%s not answer%s; what is lost there may be in a register: possible leaks only",
-             count_text(unheard, "thread did", "threads did").text, why);
-}
-
-static void note_post_mortem(const struct report *r, struct notes *notes)
-{
-    struct process_set f = {0};
-
-    for (const struct image *image = r->images; image; image = image->hh.next)
-        if (leak_check_was_made(image->leak_check) && image->flags & IMAGE_POST_MORTEM)
-            process_set_add(&f, image);
-    if (f.count > 0)
-        note_add(
-            notes, false,
-            "%s: leaks were found by the post-mortem scanner: registers are not known, so all are "
-            "possible only, and dead parts of stacks count",
-            process_set_text(&f, notes->deterministic).text);
-}
-
-static void note_leaks(const struct report *r, struct notes *notes)
-{
-    uint64_t blocks = 0, bytes = 0;
-
-    for (uint32_t i = 0; i < r->leak_count; i++) {
-        const struct leak *leak = &r->leaks[i];
-        if (leak->site != NO_SITE || leak->class == CLASS_REACHABLE)
-            continue;
-        blocks += leak->blocks;
-        bytes += leak->bytes;
-    }
-    note_not_stopped(r, notes);
-    note_post_mortem(r, notes);
-    if (blocks > 0)
-        note_add(notes, false, "leaked %s in %s: the stacks of their allocations were not recorded",
-                 size_text(bytes).text, block_text(blocks).text);
-    if (r->leaks_unread > 0)
-        note_add(
-            notes, true, "%s not read: more has leaked than is reported",
-            count_text(r->leaks_unread, "more group of blocks was", "more groups of blocks were")
-                .text);
-}
-
-/* Options and suppressions that the program has for other checkers. */
-static void note_settings(const struct report *r, struct notes *notes)
-{
-    for (uint32_t i = 0; i < r->own_count; i++)
-        if (r->own[i].wrong)
-            note_add(notes, true, "suppressions of the program do not hold: %s", r->own[i].wrong);
-    for (const struct image *image = r->images; image; image = image->hh.next)
-        for (uint32_t i = 0; i < image->unknown_count; i++)
-            note_add(notes, true, "%s: __lsan_default_options: not known here: %s",
-                     program_name(image), image->unknown_settings[i]);
-}
-
-/* The launcher writes its results into the file only after it has seen the end of the run. */
-static void note_launcher(const struct report *r, struct notes *notes)
-{
-    const char *measure = run_setting(r->view.run, "measure");
-    bool measured = measure && *measure != '0',
-         counted = run_setting(r->view.run, "counters") != NULL;
-    const char *what = measured && counted ? "--counters and --measure"
-                       : measured          ? "--measure"
-                                           : "--counters";
-
-    if (r->launcher && measured && r->measured.pairs == 0)
-        note_add(notes, false, "--measure: nothing was measured");
-    if (r->is_of_launcher || r->launcher || (!measured && !counted))
-        return;
-    if (r->view.run->mode == RUN_BY_HAND)
-        note_add(notes, false, "without the launcher there is no %s", what);
-    else if (r->launcher_error)
-        note_add(notes, false, "the results of %s are damaged in the run file: %s", what,
-                 r->launcher_error);
-    else
-        note_add(notes, false,
-                 "the results of %s are not in the run file: it was saved before the launcher "
-                 "wrote them",
-                 what);
-}
-
 struct notes notes_make(const struct report *r, const struct image *main,
                         const struct print_options *how)
 {
@@ -571,7 +302,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
     note_flags(r, &notes);
     if (how->leaks != PRINT_LEAKS_NOTHING) {
         note_leaks_unknown(r, main, &notes);
-        note_leaks(r, &notes);
+        note_leak_limits(r, &notes);
     }
     note_settings(r, &notes);
     note_launcher(r, &notes);

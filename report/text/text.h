@@ -3,7 +3,7 @@
  *
  *   print_text.c      the layout; outcome.c: the first line and the verdict
  *   print_errors.c, print_leaks.c, print_use.c, print_cost.c, ..  one section each
- *   print_notes.c     limits on the meaning of the numbers
+ *   print_notes.c     limits on the meaning of the numbers; notes_run.c, notes_leaks.c
  *   print_stack.c     stacks, for all sections: stack_lines.c folds them, layout.c breaks lines,
  *                     short_name.c shortens names, source.c prints lines of source files
  *   print_one.c       all details of one finding
