@@ -282,7 +282,7 @@ static void note_writes(const struct report *r, struct notes *notes)
         if (r->errors[i].kind == ERROR_WUA && error_is_shown(&r->errors[i]) &&
             !is_hidden(&r->errors[i].disposition)) {
             note_add(notes, false,
-                     "a watchpoint stops at the code of a bad write: README, \"Bad writes\"");
+                     "a watchpoint stops at the code of a bad write: docs/bad-writes.md");
             return;
         }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: ci/recipes ci 120
-"""The recipes of README.md for builds and build servers, in a project of three tests: one without errors, one
+"""The recipes of docs/ci.md for builds and build servers, in a project of three tests: one without errors, one
 with a leak, one that cannot be checked.  Then the leak is suppressed, and then known."""
 import json
 import os
@@ -17,7 +17,7 @@ PROJECT = SOURCE + '/tests/ci/project'
 
 def recipes():
     """The fenced blocks of the section, each with the text before it."""
-    section = read_text(SOURCE + '/README.md').split('\n## In builds and on build servers\n')[1].split('\n## ')[0]
+    section = read_text(SOURCE + '/docs/ci.md').split('\n## ')[0]
     return re.findall(r'\n\n([^`]*?(?:`[^`\n]+`[^`]*?)*)\n\n```(sh|yaml)\n(.*?)```', '\n\n' + section, re.S)
 
 
@@ -198,5 +198,5 @@ def gitlab(stage):
 
 if __name__ == '__main__':
     main([('ctest_package', ctest('by `find_package(rtcheck)`', True)),
-          ('ctest_command', ctest('in a project as it is', False))] +
+          ('ctest_command', ctest('in an unchanged project', False))] +
          [(f.__name__, f) for f in (ctest_package_again, package_version, ctest_sanitizer, meson, automake, github, gitlab)])

@@ -32,7 +32,7 @@ WHAT = {
     "freed_late": ([], 0),
     "no_descriptors": ([], 0), # its leaks are not known: without --allow-unchecked the status is 120
     "children": ([1001, 1002], 0),
-    "child_drops": (TWIN, 0), # README.md, Limits
+    "child_drops": (TWIN, 0), # docs/limits.md
     "quick": (TWIN, 0),
     "hammer": (TWIN, 0),
     "exec_list": (TWIN, 0),

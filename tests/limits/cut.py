@@ -85,7 +85,7 @@ def signals(stage):
 
 
 def own_handler(stage):
-    """A program that has installed a SIGBUS handler receives the signal: a known limit (README)."""
+    """A program that has installed a SIGBUS handler receives the signal: a known limit (docs/limits.md)."""
     run = Run(stage, [stage.program('limits/cut_survivor'), 'handler'], how='hand', files=False).wait()
     must(run.status == 4 and run.out == b'SIGBUS handled\n', run.status, run.out, run.err)
     must(b'the run file was truncated' in run.err, run.err)

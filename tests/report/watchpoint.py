@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Bad writes for a debugger: without address randomisation a block has the same address in each run.
 
-By the launcher, which prints the address, and by LD_PRELOAD, as gdb starts the program: README, "Bad writes".
+By the launcher, which prints the address, and by LD_PRELOAD, as gdb starts the program: docs/bad-writes.md.
 """
 # rtc-test: report/watchpoint ci 60
 import os
@@ -27,7 +27,7 @@ def same_address(stage):
 
 def noted(stage):
     """Only reports with bad writes have the note."""
-    note = '\nnote: a watchpoint stops at the code of a bad write: README, "Bad writes"\n'
+    note = '\nnote: a watchpoint stops at the code of a bad write: docs/bad-writes.md\n'
     for value, wanted in (('1', True), ('none', False)):
         log = Run(stage, [stage.program('crimes/edges'), 'malloc-free', '24', '24', value]).wait().log
         must((note in log) == wanted, value, log)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# rtc-test: leaks/readme ci 60
-"""The README.md section about custom allocators: its program is run, with a checker and without."""
+# rtc-test: leaks/custom_allocators ci 60
+"""docs/allocators.md: its program is run, with a checker and without."""
 import json
 import os
 import re
@@ -11,8 +11,8 @@ BUILD, SOURCE = os.environ["RTC_BUILD"], os.environ["RTC_SOURCE"]
 
 
 def main():
-    with open(SOURCE + "/README.md") as f:
-        section = f.read().split("## Blocks that a program makes itself")[1].split("\n## ")[0]
+    with open(SOURCE + "/docs/allocators.md") as f:
+        section = f.read()
     [program] = re.findall(r"^```c\n(.*?)^```\n", section, re.M | re.S)
     with open("prog.c", "w") as f:
         f.write(program)

@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+# rtc-test: project/documents ci 60
+"""README.md is short, links between the documents lead to files, and sentences are short and in the field's words.
+
+Sentences of README.md and docs/: at most 25 words, on average at most 15.  Tables and code are left out, and so are the
+parts of a sentence behind a colon or a semicolon, which count as sentences.
+"""
+import os
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
+DOCUMENTS = [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]
+LINES, WORDS, AVERAGE = 150, 25, 15
+PERSON = re.compile(r"\b(tells?|told|says?|said|speaks?|spoken?|go(es)? on|going on|went on|stands?|stood|nobody|whoever|"
+                    r"knew|hears?|heard|minds?|asks?|asked|wants|believes?|wishes)\b", re.IGNORECASE)
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+wrong = []
+
+
+def sentences(text):
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    for part in re.split(r"\n\s*\n|\n(?=- |\d+\. |\||#)", text):
+        part = part.strip()
+        if not part or part[0] in "#|":
+            continue
+        part = re.sub(r"`[^`]*`", "X", part.removeprefix("- "))
+        part = " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", part).split())
+        yield from re.split(r"(?<=[.!?])\s+(?=[A-Z*(])|[:;]\s+", part)
+
+
+def words(sentence):
+    return len(re.findall(r"[\w'./-]*\w[\w'./-]*", sentence))
+
+
+counts = []
+for path in DOCUMENTS:
+    name, text = path.relative_to(SOURCE), path.read_text()
+    for target in LINK.findall(text):
+        if not re.match(r"\w+://", target) and not (path.parent / target).exists():
+            wrong.append(f"{name}: no file {target}")
+    for sentence in sentences(text):
+        counts.append(words(sentence))
+        if counts[-1] > WORDS:
+            wrong.append(f"{name}: {counts[-1]} words: {sentence}")
+        if PERSON.search(sentence):
+            wrong.append(f"{name}: {PERSON.search(sentence)[0]!r}: {sentence}")
+if len(DOCUMENTS) < 10 or len(counts) < 300 or sum(counts) > AVERAGE * len(counts):
+    wrong.append(f"{len(DOCUMENTS)} documents, {len(counts)} sentences, {sum(counts) / len(counts):.1f} words each")
+lines = (SOURCE / "README.md").read_text().count("\n")
+if lines > LINES:
+    wrong.append(f"README.md has {lines} lines, more than {LINES}")
+print("\n".join(wrong) or f"{len(counts)} sentences, {sum(counts) / len(counts):.1f} words each; README.md: {lines} lines")
+sys.exit(bool(wrong))
