@@ -33,6 +33,7 @@ extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_e
     verb_dump, verb_selftest, verb_list, verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
+const struct verb *verb_at(unsigned i);          /* verb_run is the first; NULL past the last */
 /* Read the command line, argv[0] is ignored, and call the verb. Return the exit status. */
 int verb_do(const struct verb *verb, int argc, char **argv);
 /* For verbs: the operands are wrong. Return the exit status. */

@@ -17,6 +17,11 @@ const struct verb *verb_named(const char *name)
     return NULL;
 }
 
+const struct verb *verb_at(unsigned i)
+{
+    return i < countof(verbs) ? verbs[i] : NULL;
+}
+
 /* The word that the usage begins with: the usage has the verb. */
 static const char *command_of(const struct verb *verb)
 {

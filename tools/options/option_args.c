@@ -220,7 +220,7 @@ void help_row_print(FILE *out, const char *name, const char *text)
     print_wrapped(out, text);
 }
 
-static void print_option(FILE *out, const struct option_info *info)
+struct option_words option_words(const struct option_info *info)
 {
     static const char *const shape[] = {
         [KIND_FLAG] = "",
@@ -253,13 +253,19 @@ static void print_option(FILE *out, const struct option_info *info)
         [KIND_PAIRS] = "=N",
         [KIND_REDZONE] = "=BYTES",
     };
-    char name[64], text[256];
+    struct option_words words;
     bool shows_default =
         *info->initial && (!value_if_bare(info) || info->bare || strcmp(info->initial, "no") != 0);
-    snprintf(name, sizeof name, info->bare ? "--%s[%s]" : "--%s%s", info->name, shape[info->kind]);
-    snprintf(text, sizeof text, "%s%s%s%s", info->help, shows_default ? " [" : "",
+    snprintf(words.name, sizeof words.name, info->bare ? "--%s[%s]" : "--%s%s", info->name,
+             shape[info->kind]);
+    snprintf(words.text, sizeof words.text, "%s%s%s%s", info->help, shows_default ? " [" : "",
              shows_default ? info->initial : "", shows_default ? "]" : "");
-    help_row_print(out, name, text);
+    return words;
+}
+
+bool option_is_listed(const struct verb *verb, const struct option_info *info)
+{
+    return info->help && has_effect(verb, info);
 }
 
 /* The options that are used most. */
@@ -279,10 +285,12 @@ bool options_print(const struct verb *verb, bool all, FILE *out)
     const struct option_info *info;
     unsigned count = 0;
     for (unsigned i = 0; (info = option_at(verb, i)); i++)
-        count += info->help && has_effect(verb, info);
+        count += option_is_listed(verb, info);
     all = all || count <= OPTIONS_FEW;
     for (unsigned i = 0; (info = option_at(verb, i)); i++)
-        if (info->help && has_effect(verb, info) && (all || is_common(info->name)))
-            print_option(out, info);
+        if (option_is_listed(verb, info) && (all || is_common(info->name))) {
+            struct option_words words = option_words(info);
+            help_row_print(out, words.name, words.text);
+        }
     return !all;
 }

@@ -165,6 +165,12 @@ int options_canonical(const struct options *o, char out[OPTIONS_TEXT_BYTES],
 int option_give(struct options *o, const char *name, const char *value,
                 char err[TOOLS_ERROR_BYTES]);
 
+/* An option as --help and the man page print it: "--name=VALUE"; its text, with the default. */
+struct option_words {
+    char name[64], text[256];
+} option_words(const struct option_info *info);
+/* Do --help, the man page and completions contain it?  `verb` NULL: that of options.def. */
+bool option_is_listed(const struct verb *verb, const struct option_info *info);
 /*
  * Print the options that have an effect on the verb: if they are many and `all` is false, only
  * those that are used most.  Return whether some were left out.
