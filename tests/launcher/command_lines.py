@@ -21,7 +21,7 @@ VERBS = {
     "selftest": (["selftest", "--events", "--here"], [], "rtcheck: the runtime is not there"),
 }
 # A value of each shape in --help; numbers that every range contains.
-VALUES = {"N": "20", "BYTES": "32", "SIZE": "4m", "BYTE": "1", "HEX": "a5", "PATH": "x", "FILE": "/dev/null", "EVENT,...": "page-faults",
+VALUES = {"N": "20", "BYTES": "32", "SIZE": "4m", "BYTE": "1", "HEX": "a5", "PATH": "x", "FILE": "/dev/null", "NAME,...": "page-faults",
           "FROM=TO": "/a=/b", "SET": "all"}
 WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "hyperlinks": "never", "leak-check": "full",
          "leak-resolution": "low", "format": "gcc", "tool": "memcheck", "annotate": "no", "on-error": "continue"}

@@ -207,7 +207,7 @@ def asked_wrongly(stage):
                               env=clean_environment(), text=True, timeout=50)
         must(done.returncode == 125 and done.stderr == "rtcheck: option measure: '%s' is not a number from 0 to 255\n" % word, done)
     reported = subprocess.run([stage.rtcheck, '--help=all'], capture_output=True, env=clean_environment(), text=True, timeout=50).stdout
-    must('  --measure=N  ' in reported and '  --counters=EVENT,...' in reported, reported)
+    must('  --measure=N  ' in reported and '  --counters=NAME,...' in reported, reported)
 
 
 def unchecked(stage):

@@ -228,7 +228,7 @@ struct option_words option_words(const struct option_info *info)
         [KIND_SIZE] = "=SIZE",
         [KIND_PATH] = "=PATH",
         [KIND_PATHS] = "=FILE",
-        [KIND_NAMES] = "=EVENT,...",
+        [KIND_NAMES] = "=NAME,...",
         [KIND_GEN] = "=WORD",
         [KIND_NUMBER] = "=N",
         [KIND_COUNT] = "=N",
