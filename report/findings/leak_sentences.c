@@ -58,7 +58,7 @@ const char *leak_check_text(const struct report *r, const struct image *image)
     if (!(image->checks & CHECK_LEAKS))
         return NULL;
     if (!(image->checks & CHECK_POST_MORTEM))
-        return "it was killed before they could be looked for; --witness finds them";
+        return "it was killed before the leak check; --witness finds them";
     return image->scanner == 0 ? "it was killed, and no witness could be kept"
                                : "it was killed, and its witness, too";
 }

@@ -82,8 +82,8 @@ static struct launcher_record *launcher_record_get(const struct view *v, struct 
     *wrong = (struct verify_error){0};
     if (v->run->launcher_offset != 0 &&
         view_read(v, v->run->launcher_offset, launcher, sizeof *launcher))
-        *wrong =
-            (struct verify_error){"what the launcher told cannot be read", v->run->launcher_offset};
+        *wrong = (struct verify_error){"what the launcher recorded cannot be read",
+                                       v->run->launcher_offset};
     else if (v->run->launcher_offset != 0 &&
              verify_launcher(launcher, v->run->launcher_offset, wrong))
         return launcher;

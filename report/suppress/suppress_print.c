@@ -233,7 +233,7 @@ void suppressed_print(const struct report *r, const struct page *page)
         fprintf(page->out, "; %s unused%s", count_text(sum.unused, "rule", "rules").text,
                 page->how->stale_rules ? "" : " (--stale-suppressions)");
     if (sum.not_ours > 0 && is_requested(page->how))
-        fprintf(page->out, "; %s about what is not looked for",
+        fprintf(page->out, "; %s about findings that are not detected",
                 count_text(sum.not_ours, "rule", "rules").text);
     fputc('\n', page->out);
     for (uint32_t i = 0; i < r->rules->count; i++)

@@ -262,7 +262,7 @@ static void state_put(const struct report *r, const struct outcome *outcome, con
     if (outcome->problems)
         fprintf(out, "%s; ", count_text(outcome->problems, "problem", "problems").text);
     else if (!was_checked(r))
-        fputs("errors were not looked for; ", out);
+        fputs("errors were not searched for; ", out);
     else if (!outcome->incomplete && is_in_control(r, main))
         fprintf(out, "%s%s",
                 warnings ? count_text(warnings, "warning", "warnings").text : "no errors",

@@ -125,11 +125,10 @@ static void note_not_scanned(const struct report *r, struct notes *notes)
         else if (image_is_checked(image) && !(image->checks & CHECK_FREED))
             process_set_add(&unfilled, image);
     if (f.count > 0)
-        note_add(notes, false, "%s: no errors were looked for, wrong frees only counted",
+        note_add(notes, false, "%s: no errors were searched for, wrong frees are only counted",
                  process_set_text(&f, notes->deterministic).text);
     if (unfilled.count > 0)
-        note_add(notes, false,
-                 "%s: freed blocks were not filled: writes to them were not looked for",
+        note_add(notes, false, "%s: freed blocks were not filled: writes to them were not detected",
                  process_set_text(&unfilled, notes->deterministic).text);
 }
 

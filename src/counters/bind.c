@@ -115,7 +115,7 @@ static int check_clock(struct opening *o, const struct request *r)
                           ? refusal_text(REFUSAL_ONE_THREAD)
                           : NULL;
     if (!set->target.thread && r->source != SOURCE_MONOTONIC)
-        why = "n/a: this clock tells of the calling thread and its process only";
+        why = "n/a: this clock measures the calling thread and its process only";
     if (why)
         text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name), why);
     return why ? -ENOTSUP : 0;
@@ -185,11 +185,11 @@ static int find_notifier(struct opening *o, int *notifier)
         if (!notifies(r))
             continue;
         if (*notifier >= 0)
-            return conflict(o->call, r, "another request of the set tells of overflows already",
+            return conflict(o->call, r, "another request of the set reports overflows already",
                             -EINVAL);
         if (!set->target.thread || set->target.flags & RTC_CPC_BIND_LWP_INHERIT) {
             text_put(call_because(o->call, RTC_CPC_PIC_NOT_CAPABLE, r->name),
-                     "overflows are told of the calling thread only");
+                     "overflows are reported of the calling thread only");
             return -ENOTSUP;
         }
         *notifier = (int)i;

@@ -73,7 +73,7 @@ static const struct event_facts {
                            PROCESS},
     EVENT(THREAD_EXIT, PROCESS | THREAD, THREAD_EXIT, sizeof(struct rtc_profile_thread_exit),
           "thread_exit", "a thread is about to end"),
-    EVENT(REPORT, PROCESS, NO_DATA, 0, "report", "what was found has been told, or is next"),
+    EVENT(REPORT, PROCESS, NO_DATA, 0, "report", "findings were reported, or will be next"),
 };
 static_assert(countof(events) == NOTIFY_COUNT, "one descriptor each");
 

@@ -72,7 +72,7 @@ static int check_flags(struct call *c, const struct request *r)
         return -EINVAL;
     }
     if (system)
-        return bad_flags(c, r->name, "overflows are told of what is counted in user mode alone");
+        return bad_flags(c, r->name, "overflows are reported only of events counted in user mode");
     return 0;
 }
 

@@ -49,7 +49,7 @@ def text(stage):
     lines = run.err.decode().splitlines()[-4:]
     for line, wanted in zip(lines, (r'COUNTERS        faults:u                 {10}\d{4}     perf: software',
                                     r'                rusage:user-time +\d+ ns  ' + WAITED_FOR,
-                                    r'                clock:thread            n/a: this clock tells of one thread only',
+                                    r'                clock:thread            n/a: this clock measures one thread only',
                                     r'rtcheck: no errors, .*')):
         must(re.fullmatch(wanted, line), repr(line), 'is not', wanted)
     for options in (['counters=faults', 'deterministic'], []):
@@ -99,7 +99,7 @@ def machine(stage):
     run = Run(stage, [stage.program('counters/faults')], options=['counters=' + names]).wait()
     rows = {row['name']: row for row in run.report.data['counters']}
     must(rows['nothing/event=1,umask=2/']['why'] == 'n/a: there is no PMU of this name: nothing', rows)
-    must(rows['clock:thread']['why'] == rows['schedstat:wait-time']['why'] == 'n/a: this clock tells of one thread only', rows)
+    must(rows['clock:thread']['why'] == rows['schedstat:wait-time']['why'] == 'n/a: this clock measures one thread only', rows)
     if not os.path.exists('/sys/bus/event_source/devices/cpu'):
         must(all(rows[name]['why'] == 'n/a: no PMU' for name in ('instructions', 'r1c2', 'LLC-load-misses')), rows)
 

@@ -140,7 +140,7 @@ def closed(folder):
 
 def printed(folder):
     for words, options, what in (
-            (("killed", "lost"), (), "killed before they could be looked for; --witness finds them"),
+            (("killed", "lost"), (), "killed before the leak check; --witness finds them"),
             (("both", "lost"), ("--witness",), "killed, and its witness, too")):
         _, text, report = checked(folder, *words, options=options)
         if what not in text or report["leaks"]:

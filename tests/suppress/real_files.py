@@ -39,7 +39,7 @@ def main():
             rules = [r for r in json.load(f)["suppressions"] if r["grammar"] != "built_in"]
         own, others = entries(path)
         looked_for = sum(not r["not_ours"] for r in rules)
-        passed = re.search(r"; (\d+) rules? about what is not looked for", done.stderr)
+        passed = re.search(r"; (\d+) rules? about findings that are not detected", done.stderr)
         total += len(rules)
         print("%s: %d entries, %d for other tools, %d about freeing and leaks" % (path, own + others, others, looked_for))
         if len(rules) != own or int(passed[1] if passed else 0) != own + others - looked_for:

@@ -187,7 +187,7 @@ static const struct {
     {"use_tls", true, "variables of threads are always searched"},
     {"use_root_regions", true, "regions that the program names are always searched"},
     {"use_ld_allocations", true, "blocks of the loader are always searched"},
-    {"use_unaligned", false, "pointers are looked for where they are aligned"},
+    {"use_unaligned", false, "pointers are read where they are aligned"},
     {"use_poisoned", false, "freed and unused memory is never searched"},
 };
 

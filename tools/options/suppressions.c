@@ -49,7 +49,7 @@ static int baseline_gather(const struct options *o, struct baseline **out,
     bool is_written = option_flag(o, "update-baseline");
 
     if (is_written && !*path)
-        return fail(err, -EINVAL, "option update-baseline: which one? --baseline=FILE says it");
+        return fail(err, -EINVAL, "option update-baseline: the file is missing: --baseline=FILE");
     return *path ? baseline_read(out, path, is_written, err, TOOLS_ERROR_BYTES) : 0;
 }
 
