@@ -34,6 +34,8 @@ def check(way, suspected, *options):
 
 
 NON_CANONICAL = "SIGSEGV: %s at a non-canonical address, 0x(fd){8}; the address was read from freed memory"
+# Of the variable, or of the call before it: where the stack ends differs from run to run.
+BELOW_STACK = r"SIGSEGV: write( of \d bytes?)? below the end of the stack of the main thread \(stack overflow\)"
 BLOCK = ", perhaps from a block of 40 bytes"
 POSSIBLY = "(, perhaps from a block of 88 bytes)?"  # the compiler decides whether a register still points to it
 
@@ -68,8 +70,8 @@ SENTENCES = {
     "by_illegal": ("SIGILL: illegal instruction", "by_illegal"),
     "by_file_end": ("SIGBUS: access past the end of a mapped file", "by_file_end"),
     "by_data_call": ("SIGSEGV: execution in [.]data of crash: data .*: not permitted", "by_data_call"),
-    "by_deep": ("SIGSEGV: write of 1 byte below the end of the stack of the main thread \\(stack overflow\\)", "deeper"),
-    "by_deep_seen": ("SIGSEGV: write of 1 byte below the end of the stack of the main thread \\(stack overflow\\)", "deeper"),
+    "by_deep": (BELOW_STACK, "deeper"),
+    "by_deep_seen": (BELOW_STACK, "deeper"),
     "by_thread": ("SIGSEGV: read of 1 byte at NULL \\+ 8", "in_thread"),
     "of_call_by_register": (NON_CANONICAL % "execution" + POSSIBLY, "of_call_by_register"),
     "of_short": ("SIGSEGV: read of 1 byte at an address that is not mapped, 0xfdfdfdfd; the address was read from freed memory" +
