@@ -2,12 +2,13 @@
 # rtc-test: project/documents ci 60
 """README.md is short, links between the documents lead to files, and sentences are short and in the field's words.
 
-Sentences of README.md and docs/: at most 25 words, on average at most 15.  Tables and code are left out, and so are the
+Options in commands of rtcheck, and alone in code (`--json`), exist.  Sentences of README.md and docs/: at most 25 words, on average at most 15.  Tables and code are left out, and so are the
 parts of a sentence behind a colon or a semicolon, which count as sentences.
 """
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
@@ -16,7 +17,23 @@ LINES, WORDS, AVERAGE = 150, 25, 15
 PERSON = re.compile(r"\b(tells?|told|says?|said|speaks?|spoken?|go(es)? on|going on|went on|stands?|stood|nobody|whoever|"
                     r"knew|hears?|heard|minds?|asks?|asked|wants|believes?|wishes)\b", re.IGNORECASE)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+VERBS = ("run", "report", "show", "suppress add", "list", "events", "stat", "dump", "selftest")
+COMMAND = re.compile(r"^(?:\$ |- run: | *- )?(rtcheck(?:-valgrind)? .*)$", re.MULTILINE)
+OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
 wrong = []
+
+
+def options():
+    """All options that a help text of rtcheck lists."""
+    command = pathlib.Path(os.environ["RTC_BUILD"]) / "bin/rtcheck"
+    words = [[*verb.split(), "--help=all"] for verb in VERBS] + [["--help=valgrind"]]
+    texts = [subprocess.run([command, *w], capture_output=True, text=True, check=True, timeout=60).stdout for w in words]
+    return {name for text in texts for name in re.findall(r"^  --([a-z][a-z0-9-]+)", text, re.MULTILINE)}
+
+
+def options_used(text):
+    used = {name for command in COMMAND.findall(text) for name in OPTION.findall(command.split(" -- ")[0])}
+    return used | {name for code in re.findall(r"`(--[^`\n]*)`", text) for name in OPTION.findall(code)}
 
 
 def sentences(text):
@@ -34,12 +51,14 @@ def words(sentence):
     return len(re.findall(r"[\w'./-]*\w[\w'./-]*", sentence))
 
 
+KNOWN = options()
 counts = []
 for path in DOCUMENTS:
     name, text = path.relative_to(SOURCE), path.read_text()
     for target in LINK.findall(text):
         if not re.match(r"\w+://", target) and not (path.parent / target).exists():
             wrong.append(f"{name}: no file {target}")
+    wrong += [f"{name}: no option --{option}" for option in sorted(options_used(text) - KNOWN)]
     for sentence in sentences(text):
         counts.append(words(sentence))
         if counts[-1] > WORDS:
