@@ -64,7 +64,7 @@ static void search_frames(struct search *s, const void *context)
     struct caller frame, outer;
     uintptr_t start = context_sp(context) - BELOW_SP;
     unwind_interrupted(context, &frame);
-    if (os_mapping_of(context_sp(context), &stack) != 1)
+    if (os_mapping_of(context_sp(context), &stack) != 1 || !stack.readable)
         return;
     for (unsigned i = 0; i < FRAMES_SEARCHED && !s->found.at; i++) {
         if (!unwind_out(&frame, stack.end, &outer))

@@ -365,15 +365,17 @@ static void *freed_of(size_t bytes)
     return p;
 }
 
+/* All general registers but rsp, rbx, and r12 to r15. */
+#define CLEAR_REGISTERS                                                                            \
+    "xor %%eax, %%eax; xor %%ecx, %%ecx; xor %%edx, %%edx; xor %%esi, %%esi; xor %%edi, %%edi\n\t" \
+    "xor %%ebp, %%ebp; xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d; xor %%r11d, "       \
+    "%%r11d\n\t"
+
 /* Read the address at rbx, and follow it.  The three registers are all that hold a pointer. */
 static void follow(const void *rbx, const void *r12, const void *r13)
 {
     kept = NULL;
-    __asm__ volatile("mov %0, %%rbx; mov %1, %%r12; mov %2, %%r13\n\t"
-                     "xor %%eax, %%eax; xor %%ecx, %%ecx; xor %%edx, %%edx; xor %%esi, %%esi; xor "
-                     "%%edi, %%edi\n\t"
-                     "xor %%ebp, %%ebp; xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d; "
-                     "xor %%r11d, %%r11d\n\t"
+    __asm__ volatile("mov %0, %%rbx; mov %1, %%r12; mov %2, %%r13\n\t" CLEAR_REGISTERS
                      "xor %%r14d, %%r14d; xor %%r15d, %%r15d\n\t"
                      "mov 8(%%rbx), %%rax; mov (%%rax), %%rax"
                      :
@@ -411,6 +413,33 @@ static void of_frame(void)
                      :
                      : "r"(at)
                      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory");
+}
+
+/* The stack pointer is in memory with this protection, and no frame is there. */
+static void follow_on_stack(int protection)
+{
+    char *sp = mmap(NULL, 8192, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct node *n = freed_node();
+    sp += 4096;
+    kept = NULL;
+    __asm__ volatile(
+        "mov %0, %%rbx; mov %1, %%r12\n\t" CLEAR_REGISTERS
+        "mov %%rbx, %%rsp; mov (%%r12), %%rax; xor %%ebx, %%ebx; xor %%r12d, %%r12d\n\t"
+        "xor %%r13d, %%r13d; xor %%r14d, %%r14d; xor %%r15d, %%r15d\n\t"
+        "mov (%%rax), %%rax"
+        :
+        : "m"(sp), "m"(n)
+        : "rax", "memory");
+}
+
+static void of_unreadable_stack(void)
+{
+    follow_on_stack(PROT_NONE);
+}
+
+static void of_empty_stack(void)
+{
+    follow_on_stack(PROT_READ | PROT_WRITE);
 }
 
 /* clang-format off */
@@ -474,7 +503,7 @@ int main(int argc, char **argv)
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string), WAY(of_register), WAY(of_two_registers),
-                WAY(of_two_blocks), WAY(of_frame)};
+                WAY(of_two_blocks), WAY(of_frame), WAY(of_unreadable_stack), WAY(of_empty_stack)};
     /* clang-format on */
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (argc < 2)
