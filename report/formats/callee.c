@@ -9,15 +9,13 @@
 
 #include "formats_priv.h"
 
-#define RUNTIME "librtcheck.so"
-
 /* The path of our library as the program loaded it, or its name. */
 static const char *runtime_path(const struct report *r)
 {
     for (uint32_t i = 0; i < r->module_count; i++)
-        if (strcmp(base_name(r->modules[i].path), RUNTIME) == 0)
+        if (r->modules[i].is_runtime)
             return r->modules[i].path;
-    return RUNTIME;
+    return RUNTIME_NAME;
 }
 
 struct callee callee_of(const struct report *r, uint32_t index, uint32_t entry)

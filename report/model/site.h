@@ -27,8 +27,10 @@ struct module {
     uint64_t bias;
     enum module_symbols symbols;
     bool no_variables; /* parsing its variables crashes */
+    bool is_runtime;   /* rtcheck's own library */
 };
 
+#define RUNTIME_NAME "librtcheck.so"
 #define NO_MODULE UINT32_MAX
 #define ID_BYTES 32 /* biu-01234567; the suffixes .2, .3 make equal names unique */
 

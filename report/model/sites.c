@@ -63,6 +63,7 @@ static uint32_t module_add(struct report *r, const struct module_record *m, uint
     module->path = xalloc(strndup(m->path, sizeof m->path));
     module->build_id_bytes = m->build_id_bytes;
     memcpy(module->build_id, m->build_id, sizeof module->build_id);
+    module->is_runtime = strcmp(base_name(module->path), RUNTIME_NAME) == 0;
     return r->module_count++;
 }
 

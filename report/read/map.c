@@ -147,6 +147,16 @@ static uint32_t frame_of_pc(struct report *r, struct image *image, uint64_t pc)
     return frame_intern(r, NO_MODULE, depot_address(pc), exact);
 }
 
+/*
+ * Is it the frame of a function of ours that the program called instead of libc's (opendir, popen)?
+ * Without rtcheck the stack would not have it.  The innermost frame is kept: a fault may be ours.
+ */
+static bool is_interposed(const struct report *r, uint32_t frame, uint32_t depth)
+{
+    uint32_t module = r->frames[frame].module;
+    return depth > 0 && module != NO_MODULE && r->modules[module].is_runtime;
+}
+
 uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
 {
     uint32_t frames[RTC_STACK_FRAMES] = {0}, count = 0, most = image->stack_frames;
@@ -157,7 +167,8 @@ uint32_t site_of_stack(struct report *r, struct image *image, uint32_t id)
         const struct depot_node *node = stack_node(r, image, id);
         if (!node)
             return site_intern(r, frames, count, SITE_LOST);
-        frames[count++] = frame_of_pc(r, image, node->pc);
+        frames[count] = frame_of_pc(r, image, node->pc);
+        count += !is_interposed(r, frames[count], count);
         id = node->parent;
     }
     return site_intern(r, frames, count, depot_is_root(id) ? depot_end(id) : STACK_CUT);
