@@ -246,7 +246,9 @@ struct error_record {
     uint32_t entry;        /* enum error_entry */
     _Atomic uint64_t count;
     uint64_t time_ns; /* CLOCK_REALTIME */
-    uint64_t address; /* argument of the call; wua: address of the first damaged byte */
+    uint64_t
+        address; /* argument of the call; wua: address of the first damaged byte; fdc, fdl: the */
+                 /* descriptor */
     uint64_t
         bytes; /* oom: requested; bum: to unmap; mis: the size passed, 0 = none; wua: from the */
                /* first damaged byte to the end of the last */
@@ -283,7 +285,9 @@ struct error_record {
     uint32_t access_bytes; /* 0 = unknown */
     uint32_t crash_flags;  /* CRASH_* */
     uint32_t sender;       /* si_pid, if a process sent the signal; else 0 */
-    uint64_t reserved[3];
+    /* fdc, fdl: the calls that opened and first closed it, enum error_entry; minor version 11 */
+    uint32_t opener, closer;
+    uint64_t reserved[2];
 };
 
 #define CRASH_REGISTERS 40u

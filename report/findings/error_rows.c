@@ -25,8 +25,33 @@ static void row_add(struct error_rows *rows, struct error_row row)
         rows->at[rows->count++] = row;
 }
 
+/* The calls that closed the descriptor twice, and the one that opened it. */
+static struct error_rows descriptor_rows(const struct error *e)
+{
+    const struct thread *other =
+        e->block_thread.number && e->block_thread.number != e->thread.number ? &e->block_thread
+                                                                             : NULL;
+    bool is_second = e->free_stack != NO_SITE;
+    struct error_rows rows = {0};
+
+    row_add(&rows, (struct error_row){.label = "closed again",
+                                      .order = is_second ? "second " : "",
+                                      .entry = e->entry,
+                                      .site = e->stack});
+    row_add(&rows, (struct error_row){.label = "closed",
+                                      .order = is_second ? "first " : "",
+                                      .entry = e->closer,
+                                      .site = e->free_stack,
+                                      .thread = other});
+    row_add(&rows, (struct error_row){.label = "opened",
+                                      .entry = e->opener,
+                                      .site = e->alloc_stack,
+                                      .thread = e->kind == ERROR_FDL ? other : NULL});
+    return rows;
+}
+
 /* Name the thread that last allocated or freed the block only if it is another one. */
-struct error_rows error_rows(const struct error *e)
+static struct error_rows block_rows(const struct error *e)
 {
     const struct thread *other =
         e->block_thread.number && e->block_thread.number != e->thread.number ? &e->block_thread
@@ -52,6 +77,11 @@ struct error_rows error_rows(const struct error *e)
                                       .site = e->alloc_stack,
                                       .thread = freed ? NULL : other});
     return rows;
+}
+
+struct error_rows error_rows(const struct error *e)
+{
+    return error_is_of_descriptor(e) ? descriptor_rows(e) : block_rows(e);
 }
 
 const char *row_callee(const struct report *r, const struct error_row *row)

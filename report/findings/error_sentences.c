@@ -50,6 +50,11 @@ bool error_is_realloc(const struct error *e)
     return e->entry == ENTRY_REALLOC || e->entry == ENTRY_REALLOCARRAY;
 }
 
+bool error_is_of_descriptor(const struct error *e)
+{
+    return e->kind == ERROR_FDC || e->kind == ERROR_FDL;
+}
+
 bool error_has_likely_block(const struct error *e)
 {
     return e->kind == ERROR_CRASH && e->crash.flags & CRASH_LIKELY_BLOCK;
@@ -444,6 +449,43 @@ static void format_bum(struct wording *w)
     fputs(" (warning)", w->out);
 }
 
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+static void format_fdc(struct wording *w)
+{
+    const struct error *e = w->e;
+    const char *closer = entry_name(e->entry);
+
+    fprintf(w->out, "%s of descriptor %llu, which ", closer ? closer : "close",
+            (unsigned long long)e->address);
+    fputs(e->closer ? "had been closed" : "was open before, and is not", w->out);
+}
+
+/* The number of a socket or pipe differs in each run. */
+static void target_put(struct wording *w, const char *target)
+{
+    const char *number = strstr(target, ":[");
+
+    if (w->deterministic && number)
+        fprintf(w->out, "%.*s", (int)(number - target), target);
+    else
+        fputs(target, w->out);
+}
+
+static void format_fdl(struct wording *w)
+{
+    const struct error *e = w->e;
+
+    fprintf(w->out, "descriptor left open: %llu", (unsigned long long)e->address);
+    if (e->region.path[0]) {
+        fputs(" (", w->out);
+        target_put(w, e->region.path);
+        fputs(")", w->out);
+    }
+    if (!e->opener && e->alloc_stack == NO_SITE)
+        fputs(", opened by a call that is not tracked", w->out);
+}
+
 static void word_crash(struct wording *w)
 {
     format_crash(w->r, w->e, w->deterministic, w->out);
@@ -455,7 +497,8 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
         [ERROR_BAF] = format_baf,         [ERROR_DUF] = format_duf,   [ERROR_MAF] = format_maf,
         [ERROR_MIS] = format_mis,         [ERROR_WUA] = format_wua,   [ERROR_OOM] = format_oom,
         [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum,   [ERROR_RZE] = format_rze,
-        [ERROR_BAL] = format_bal,         [ERROR_CRASH] = word_crash,
+        [ERROR_BAL] = format_bal,         [ERROR_CRASH] = word_crash, [ERROR_FDC] = format_fdc,
+        [ERROR_FDL] = format_fdl,
     };
     static_assert(countof(formatters) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;

@@ -93,6 +93,8 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
 
 /* Does the error's call query a block, and free nothing?  Does it resize one? */
 bool error_is_query(const struct error *e);
+/* --track-fds: its address is a descriptor, and no block belongs to it. */
+bool error_is_of_descriptor(const struct error *e);
 /* Of a crash: its address is not near the block, but was probably read from it. */
 bool error_has_likely_block(const struct error *e);
 bool error_is_realloc(const struct error *e);

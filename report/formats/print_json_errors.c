@@ -204,6 +204,21 @@ static void crash_object(struct json *j, const struct report *r, const struct er
     close_object(j);
 }
 
+static void descriptor_object(struct json *j, const struct error *e)
+{
+    if (!error_is_of_descriptor(e))
+        return;
+    open_object(j, "descriptor");
+    put_number(j, "number", e->address);
+    if (e->region.path[0])
+        put_text(j, "target", e->region.path);
+    if (e->opener)
+        put_text(j, "opener", entry_name(e->opener));
+    if (e->closer)
+        put_text(j, "closer", entry_name(e->closer));
+    close_object(j);
+}
+
 static void stack_put(struct json *j, const char *name, uint32_t site)
 {
     if (site != NO_SITE)
@@ -224,7 +239,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     put_time(j, "time", e->time_ns);
     if (entry_name(e->entry))
         put_text(j, "entry", entry_name(e->entry));
-    if (e->address != 0)
+    if (e->address != 0 && !error_is_of_descriptor(e))
         put_hex(j, "addr", e->address);
     put_number(j, "bytes", e->bytes);
     if (e->align != 0 || e->kind == ERROR_BAL)
@@ -237,6 +252,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     region_object(j, r, e);
     damage_object(j, e);
     crash_object(j, r, e);
+    descriptor_object(j, e);
     json_disposition(j, &e->disposition);
     close_object(j);
     free(sentence);

@@ -210,6 +210,29 @@ static void crash_title_put(const struct sanitizer *s, const struct error *e)
                 shown_pid(s->r, e->image, s->how), access == ACCESS_READ ? "READ" : "WRITE");
 }
 
+/* No sanitizer has these. */
+static void descriptor_put(const struct sanitizer *s, const struct finding *f)
+{
+    const struct error *e = f->error;
+    const char *title = check_at(check_of(error_code(e->kind)))->title;
+
+    head_put(s, e->image, "rtcheck");
+    fprintf(s->out, "%s %llu in thread T%u:\n", title, (unsigned long long)e->address,
+            e->thread.number ? e->thread.number - 1 : 0);
+    if (e->stack != NO_SITE)
+        call_put(s, e->stack, e->entry);
+    sentence_put(s, f);
+    if (e->free_stack != NO_SITE) {
+        fputs("previously closed here:\n", s->out);
+        call_put(s, e->free_stack, e->closer);
+    }
+    if (e->alloc_stack != NO_SITE) {
+        fputs("opened here:\n", s->out);
+        call_put(s, e->alloc_stack, e->opener);
+    }
+    summary_put(s, f, title);
+}
+
 static void error_put(const struct sanitizer *s, const struct finding *f)
 {
     const struct error *e = f->error;
@@ -219,6 +242,10 @@ static void error_put(const struct sanitizer *s, const struct finding *f)
         fprintf(s->out, "==%u==WARNING: AddressSanitizer failed to allocate 0x%llx bytes\n",
                 shown_pid(s->r, e->image, s->how), (unsigned long long)e->bytes);
         call_put(s, e->stack, call_of(e));
+        return;
+    }
+    if (error_is_of_descriptor(e)) {
+        descriptor_put(s, f);
         return;
     }
     if (error_is_warning(e->kind)) {

@@ -197,6 +197,12 @@ static void crash_heading_put(const struct memcheck *m, const struct error *e)
                  bytes);
 }
 
+static void rule_put(const struct memcheck *m, const struct error *e)
+{
+    if (m->how->gen_rules)
+        error_rule_put(m->r, e, m->out);
+}
+
 static void crash_put(const struct memcheck *m, const struct finding *f)
 {
     const struct error *e = f->error;
@@ -211,8 +217,36 @@ static void crash_put(const struct memcheck *m, const struct finding *f)
     }
     sentence_put(m, f);
     line_put(m, "%s", "");
-    if (m->how->gen_rules)
-        error_rule_put(m->r, e, m->out);
+    rule_put(m, e);
+}
+
+static void earlier_call_put(const struct memcheck *m, const char *heading, uint32_t site,
+                             uint32_t entry)
+{
+    if (site == NO_SITE)
+        return;
+    line_put(m, " %s", heading);
+    call_put(m, site, entry);
+}
+
+static void descriptor_put(const struct memcheck *m, const struct finding *f)
+{
+    const struct error *e = f->error;
+    const char *target = e->region.path;
+    unsigned long long fd = e->address;
+
+    if (e->kind == ERROR_FDL) {
+        line_put(m, "Open file descriptor %llu%s%s", fd, *target ? ": " : "", target);
+        call_put(m, e->alloc_stack, e->opener);
+    } else {
+        line_put(m, "File descriptor %llu is already closed", fd);
+        call_put(m, e->stack, e->entry);
+        earlier_call_put(m, "Previously closed", e->free_stack, e->closer);
+        earlier_call_put(m, "Originally opened", e->alloc_stack, e->opener);
+    }
+    sentence_put(m, f);
+    line_put(m, "%s", "");
+    rule_put(m, e);
 }
 
 static void error_put(const struct memcheck *m, const struct finding *f)
@@ -221,6 +255,10 @@ static void error_put(const struct memcheck *m, const struct finding *f)
 
     if (e->kind == ERROR_CRASH) {
         crash_put(m, f);
+        return;
+    }
+    if (error_is_of_descriptor(e)) {
+        descriptor_put(m, f);
         return;
     }
     if (e->kind == ERROR_WUA)
@@ -252,8 +290,7 @@ static void error_put(const struct memcheck *m, const struct finding *f)
     }
     sentence_put(m, f);
     line_put(m, "%s", "");
-    if (m->how->gen_rules)
-        error_rule_put(m->r, e, m->out);
+    rule_put(m, e);
 }
 
 /* A line of --error-markers. */

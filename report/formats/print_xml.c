@@ -178,6 +178,10 @@ static const char *error_kind(const struct error *e)
         return "MismatchedFree";
     case ERROR_WUA:
         return "InvalidWrite";
+    case ERROR_FDC:
+        return "FdBadClose";
+    case ERROR_FDL:
+        return "FdNotClosed";
     case ERROR_CRASH:
         return e->crash.access == ACCESS_EXECUTE ? "InvalidJump"
                : e->crash.access == ACCESS_WRITE ? "InvalidWrite"
@@ -273,6 +277,39 @@ static void error_end(const struct xml *x, const struct finding *f)
     fputs("</error>\n\n", x->out);
 }
 
+static void earlier_call_put(const struct xml *x, const char *heading, uint32_t site,
+                             uint32_t entry)
+{
+    if (site == NO_SITE)
+        return;
+    text_element(x, "  ", "auxwhat", heading);
+    stack_put(x, site, entry, true);
+}
+
+/* As valgrind does from 3.22 on, there with protocol version 5. */
+static void descriptor_put(struct xml *x, const struct finding *f)
+{
+    const struct error *e = f->error;
+    const char *target = e->region.path;
+    unsigned long long fd = e->address;
+    bool is_open = e->kind == ERROR_FDL;
+
+    error_begin(x, &e->thread, error_kind(e));
+    element(x, "  ", "fd", "%llu", fd);
+    if (*target)
+        text_element(x, "  ", "path", target);
+    if (is_open)
+        element(x, "  ", "what", "File descriptor %llu: %s is not closed", fd, target);
+    else
+        element(x, "  ", "what", "File descriptor %llu is already closed", fd);
+    stack_put(x, is_open ? e->alloc_stack : e->stack, is_open ? e->opener : e->entry, true);
+    if (!is_open) {
+        earlier_call_put(x, "Previously closed", e->free_stack, e->closer);
+        earlier_call_put(x, "Originally opened", e->alloc_stack, e->opener);
+    }
+    error_end(x, f);
+}
+
 static void error_put(struct xml *x, const struct finding *f)
 {
     const struct error *e = f->error;
@@ -281,6 +318,10 @@ static void error_put(struct xml *x, const struct finding *f)
 
     if (is_crash && !is_access(e)) /* memcheck has only the signal */
         return;
+    if (error_is_of_descriptor(e)) {
+        descriptor_put(x, f);
+        return;
+    }
     error_begin(x, &e->thread, kind);
     what_put(x, f, kind);
     stack_put(x, is_write ? NO_SITE : e->stack, call_of(e), !is_crash); /* no write is recorded */

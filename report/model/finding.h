@@ -67,6 +67,7 @@ struct error {
     uint32_t found_bytes;
     uint8_t found[ERROR_BYTES_FOUND];
     struct crash crash;
+    uint32_t opener, closer; /* fdc, fdl: enum error_entry */
     struct image_numbers images;
     struct disposition disposition;
 };

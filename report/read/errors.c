@@ -58,6 +58,8 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .found_bytes = e->found_bytes,
         .crash = {e->pc, e->signal, e->signal_code, e->access, e->access_bytes, e->crash_flags,
                   e->sender, 0},
+        .opener = e->opener < ENTRY_COUNT ? e->opener : ENTRY_NONE,
+        .closer = e->closer < ENTRY_COUNT ? e->closer : ENTRY_NONE,
     };
 
     memcpy(error.found, e->found, sizeof error.found);

@@ -135,7 +135,10 @@ static void entry_put(struct entry *e, const struct error *error, uint32_t alloc
         [ENTRY_DELETE_ARRAY_ALIGNED] = "_ZdaPv*",
     };
 
-    if (!error || error->kind == ERROR_WUA)
+    if (error && error_is_of_descriptor(error))
+        location_put(e, "fun", "%s",
+                     entry_name(error->kind == ERROR_FDL ? error->opener : error->entry));
+    else if (!error || error->kind == ERROR_WUA)
         allocator_put(e, allocator);
     else if (names[error->entry])
         location_put(e, "fun", "%s", names[error->entry]);
@@ -170,7 +173,7 @@ static const char *entry_kind(const struct error *error)
 
 bool error_rule_put(struct report *r, const struct error *error, FILE *out)
 {
-    uint32_t index = error->kind == ERROR_WUA ? error->alloc_stack : error->stack;
+    uint32_t index = error_main_site(error);
     struct entry e = {.out = out};
 
     if (index == NO_SITE || r->sites[index].count == 0)

@@ -86,7 +86,8 @@ static void entries_make(struct match *m)
     entry_begin(m, &m->allocated);
     for (uint32_t i = 0; i < ENTRY_COUNT; i++) {
         entry_begin(m, &m->entries[i]);
-        if (entry_name(i) && i < ENTRY_NEW) /* for operators this is not the linker's name */
+        /* for operators this is not the linker's name */
+        if (entry_name(i) && (i < ENTRY_NEW || i >= ENTRY_OPEN))
             entry_is(m, i, entry_name(i));
     }
     for (size_t i = 0; (alias = entry_alias(i)); i++)
@@ -294,8 +295,10 @@ static uint32_t code_of_error(uint32_t kind)
 
 static void match_error(struct match *m, struct error *e, bool counts)
 {
-    bool by_block = e->kind == ERROR_WUA;
-    uint32_t site = by_block ? e->alloc_stack : e->stack;
+    uint32_t entry = e->kind == ERROR_WUA   ? ENTRY_ALLOCATED
+                     : e->kind == ERROR_FDL ? e->opener
+                                            : e->entry;
+    uint32_t site = e->kind == ERROR_WUA || e->kind == ERROR_FDL ? e->alloc_stack : e->stack;
     struct subject f = {
         .code = code_of_error(e->kind),
         .address = e->address,
@@ -304,8 +307,7 @@ static void match_error(struct match *m, struct error *e, bool counts)
     };
 
     if (f.code && rules_apply_to(m->rules, f.code, 0))
-        e->disposition = disposition_of(
-            m->rules, decide(m, &f, by_block ? ENTRY_ALLOCATED : e->entry, site, counts));
+        e->disposition = disposition_of(m->rules, decide(m, &f, entry, site, counts));
 }
 
 /* The program that all these processes run. NULL: they run several. */

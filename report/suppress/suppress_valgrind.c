@@ -44,8 +44,11 @@ static const struct {
     {"AlignMismatch", CODE_MIS, false},
 };
 
-static const char *const core_kinds[] = {"CoreMem",    "PThread",     "Thread",
-                                         "FdBadClose", "FdNotClosed", "FdBadUse"};
+static const struct {
+    const char *name;
+    uint32_t codes;
+} core_kinds[] = {{"CoreMem", CODE_OTHER},  {"PThread", CODE_OTHER},  {"Thread", CODE_OTHER},
+                  {"FdBadUse", CODE_OTHER}, {"FdBadClose", CODE_FDC}, {"FdNotClosed", CODE_FDL}};
 
 static int refuse_end(struct reader *in, const char *wanted)
 {
@@ -111,8 +114,8 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
     rule->may_skip_entry = tool == TOOL_RTCHECK;
     rule->codes = rule->may_skip_entry ? rule_code_of(at, bytes) : 0;
     for (size_t i = 0; tool == TOOL_CORE && i < countof(core_kinds); i++)
-        if (is_word(core_kinds[i], at, bytes))
-            rule->codes = CODE_OTHER;
+        if (is_word(core_kinds[i].name, at, bytes))
+            rule->codes = core_kinds[i].codes;
     if (tool == TOOL_CORE && !rule->codes)
         return reader_refuse(in, at, "valgrind's core has no kind '%.*s'",
                              bytes < 60 ? (int)bytes : 60, at);

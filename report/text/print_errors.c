@@ -38,7 +38,7 @@ static const char *without_title(const char *sentence, const char *title)
 
     for (size_t i = 0; i < countof(starts); i++) {
         size_t bytes = strlen(starts[i]);
-        if (strncmp(sentence, starts[i], bytes) == 0 && sentence[bytes] == ' ')
+        if (strncmp(sentence, starts[i], bytes) == 0 && strchr(" :", sentence[bytes]))
             return sentence + bytes;
     }
     return NULL;
@@ -50,12 +50,18 @@ static void capitals_put(FILE *out, const char *text)
         fputc(toupper((unsigned char)*text), out);
 }
 
-/* ", main thread, 12 times, in process 4711 (make)". The thread that wrote is not known. */
+/* Does the thread belong to the error?  Not the one that found what another may have done. */
+static bool has_thread(const struct error *e)
+{
+    return e->thread.number != 0 && e->kind != ERROR_WUA && e->kind != ERROR_FDL;
+}
+
+/* ", main thread, 12 times, in process 4711 (make)". */
 static void facts_put(const struct report *r, const struct error *e, const struct page *page)
 {
     char *thread = format_thread(r, e->image, &e->thread);
 
-    if (e->thread.number != 0 && e->kind != ERROR_WUA)
+    if (has_thread(e))
         fprintf(page->out, ", %s", thread);
     if (e->count > 1)
         fprintf(page->out, ", %llu times", (unsigned long long)e->count);

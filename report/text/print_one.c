@@ -177,13 +177,14 @@ static void error_show(struct report *r, const struct error *e, struct page *pag
     page->program = program_path(r, e->image);
     head_print(e->id, sentence, page);
     free(sentence);
-    if (e->address != 0)
+    if (e->address != 0 && !error_is_of_descriptor(e))
         address_put("address", e->address, page);
     region_put(e, page);
     block_put(r, e, page);
     found_put(e, page);
     registers_put(r, e, page);
-    thread_put(r, e->kind == ERROR_WUA ? "detected by" : "called by", e, &e->thread, page);
+    if (e->kind != ERROR_FDL)
+        thread_put(r, e->kind == ERROR_WUA ? "detected by" : "called by", e, &e->thread, page);
     label_put("times", page);
     fprintf(page->out, "%llu\n", (unsigned long long)e->count);
     time_put(e, page);

@@ -191,6 +191,7 @@ int finish_image(enum image_end how, int status)
     struct cost_part since = cost_part_begin();
     reporter_find();
     bool is_checker = end_begin(&caller, &signals);
+    descriptors_at_end();
     if (is_checker && checks)
         leaks_check(&caller, nothing, false);
     os_restore_signals(&signals);

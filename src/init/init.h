@@ -11,6 +11,7 @@
  *   section.h      critical sections            costs.h          rtcheck's own cost
  *   track.h        allocations, stacks          notify.h         notifications to the program
  *   errors.h       error records                srcu.h           SRCU for callback tables
+ *   descriptors.h  --track-fds
  *   annotations.h  leak annotations             next.h           originals of interposed functions
  *   mapped.h       the mapping table            nonlocal_exit.h  cleanup after longjmp
  *
@@ -23,6 +24,7 @@
 #define INIT_H
 
 #include "costs.h"
+#include "descriptors.h"
 #include "errors.h"
 #include "notify.h"
 #include "annotations.h"
@@ -50,6 +52,7 @@ enum on_error {
 
 struct options {
     enum on_error on_error;
+    enum track_fds track_fds;
     int error_exitcode;   /* -1: not set */
     uint32_t error_limit; /* error sites recorded per image */
     bool trace_children;

@@ -129,6 +129,17 @@ static void read_on_error(enum on_error *out, struct value v)
             *out = (enum on_error)i;
 }
 
+static void read_track_fds(enum track_fds *out, struct value v)
+{
+    static const char *const name[] = {[TRACK_FDS_NO] = "no",
+                                       [TRACK_FDS_BAD] = "bad",
+                                       [TRACK_FDS_YES] = "yes",
+                                       [TRACK_FDS_ALL] = "all"};
+    for (uint32_t i = 0; i < countof(name); i++)
+        if (value_is(v, name[i]))
+            *out = (enum track_fds)i;
+}
+
 /* Clear *out for the word `no`, set it for one of `others`. */
 static void read_unless(bool *out, struct value v, const char *no, const char *const others[])
 {
@@ -190,6 +201,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_error_limit(&o->error_limit, v);
     else if (key_is(key, n, "on-error"))
         read_on_error(&o->on_error, v);
+    else if (key_is(key, n, "track-fds"))
+        read_track_fds(&o->track_fds, v);
     else if (key_is(key, n, "error-exitcode"))
         read_byte(&o->error_exitcode, v);
     else if (key_is(key, n, "malloc-fill"))

@@ -62,6 +62,7 @@ static void after_fork(bool fresh)
 {
     unwind_after_fork(fresh);
     errors_after_fork();
+    descriptors_after_fork();
     annotations_after_fork();
     mapped_after_fork();
     dispatched_after_fork();
@@ -111,6 +112,7 @@ static void start(char **envp)
     large_start();
     loader_start();
     stack_start();
+    descriptors_start();
     image_note_losses();
     environment_take(envp);
 }

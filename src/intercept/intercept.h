@@ -5,6 +5,7 @@
  *   heap.c, heap_cxx.c, heap_info.c  malloc, operator new and delete, statistics of malloc
  *   exec.c, child.c, shell.c  exec, spawn, system: the environment of a program that is started
  *   lifecycle.c   fork, exit, dlopen, sandboxes
+ *   descriptors.c  functions that open or close descriptors, for --track-fds
  *   signals.c, jump.c  sigaction and its like, longjmp out of a handler
  *   api.c         rtcheck/check.h and parts of sanitizer/lsan_interface.h
  *
@@ -31,5 +32,12 @@ void lifecycle_constructed(void);
 
 /* Call in a forked child: restores the environment lent by other threads of the parent. */
 void shell_after_fork(void);
+
+/*
+ * With --track-fds: does this call open or close a descriptor?  Make it by libc's syscall, and record
+ * it for the program's call `at`.
+ */
+bool descriptor_is_call(long nr);
+long descriptor_call(long nr, const long a[6], const struct entry *at);
 
 #endif

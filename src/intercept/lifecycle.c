@@ -123,6 +123,8 @@ EXPORT long syscall(long nr, ...)
         note_sandbox();
     if (nr == SYS_prctl)
         note_option((int)a[0], a[1]);
+    if (descriptors_tracked && descriptor_is_call(nr))
+        return descriptor_call(nr, a, CALLER);
     return NEXT(syscall)(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

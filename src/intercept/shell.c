@@ -111,11 +111,15 @@ EXPORT int system(const char *command)
     return status;
 }
 
+int fileno_unlocked(void *stream);
+
 EXPORT void *popen(const char *command, const char *mode);
 EXPORT void *popen(const char *command, const char *mode)
 {
     void *file;
     WITH_ENVIRONMENT(file, NEXT(popen)(command, mode));
+    if (file)
+        descriptor_opened(fileno_unlocked(file), ENTRY_POPEN, CALLER);
     return file;
 }
 

@@ -3,7 +3,7 @@
  * count.
  *
  * The site of an error is the stack of the call. For damaged memory the writer is not known, so the
- * site is the stack that allocated the block.
+ * site is the stack that allocated the block; for a descriptor left open, the stack that opened it.
  *
  * All functions are cold, and are called inside a critical section. sites.lock (RANK_ERRORS)
  * protects the list and its index.
@@ -27,7 +27,8 @@ static_assert(INDEX_SLOTS >= 2 * ERROR_LIMIT_MAX && ERROR_LIMIT_MAX < UINT16_MAX
 
 static uint32_t site_of(const struct error_record *e)
 {
-    return e->damage ? e->alloc_stack : e->stack;
+    bool is_left = atomic_load_explicit(&e->kind, memory_order_relaxed) == ERROR_FDL;
+    return e->damage || is_left ? e->alloc_stack : e->stack;
 }
 
 static bool is_same(const struct error_record *a, const struct error_record *b)

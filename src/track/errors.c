@@ -31,7 +31,7 @@ void errors_after_fork(void)
 
 /* ---- fields that all errors have ------------------------------------------------------------- */
 
-static struct error_record draft(const struct error_call *call, enum error_kind kind)
+struct error_record error_draft(const struct error_call *call, enum error_kind kind)
 {
     if (call->t)
         call->t->keep_record = true;
@@ -113,7 +113,7 @@ static void notify_free(const struct error_call *call, const void *p, enum error
 static bool draft_pointer(struct error_record *e, const struct error_call *call, const void *p,
                           const struct found *f)
 {
-    *e = draft(call, ERROR_BAF);
+    *e = error_draft(call, ERROR_BAF);
     e->address = (uintptr_t)p;
     bool block = describe_found(e, f, p, call->write_epoch);
     if (block)
@@ -169,7 +169,7 @@ static void note_client_block(const struct error_call *call, const void *p, enum
     static const uint8_t counter[] = {[PTR_FOREIGN] = BAD_FREE_BAD,
                                       [PTR_START] = BAD_FREE_DUPLICATE,
                                       [PTR_INSIDE] = BAD_FREE_MISALIGNED};
-    struct error_record e = draft(call, kinds[verdict]);
+    struct error_record e = error_draft(call, kinds[verdict]);
     image_count(&image()->bad_frees[counter[verdict]]);
     notify_free(call, p, kinds[verdict]);
     if (error_site_count(&e))
@@ -187,7 +187,7 @@ static void note_client_block(const struct error_call *call, const void *p, enum
 static void note_mismatch(const struct error_call *call, const void *p, const struct found *f,
                           uint64_t was, const struct given_shape *given)
 {
-    struct error_record e = draft(call, ERROR_MIS);
+    struct error_record e = error_draft(call, ERROR_MIS);
     uint64_t now, stacks = 0;
     const struct block_record *b = pool_look(f, call->write_epoch);
     notify_free(call, p, ERROR_MIS);
@@ -205,7 +205,7 @@ static void note_mismatch(const struct error_call *call, const void *p, const st
 
 static void note_damage(const struct error_call *call, const struct damage *d)
 {
-    struct error_record e = draft(call, ERROR_WUA);
+    struct error_record e = error_draft(call, ERROR_WUA);
     describe_block(&e, d->block, d->request, d->word, d->stacks);
     e.damage = d->where;
     if (error_site_count(&e))
@@ -258,7 +258,7 @@ static void note_crash(const struct error_call *call, const struct crash *c)
 {
     if (atomic_load(&errors.aborts))
         return;
-    struct error_record e = draft(call, ERROR_CRASH);
+    struct error_record e = error_draft(call, ERROR_CRASH);
     e.address = c->address;
     e.pc = c->pc;
     e.signal = (uint32_t)c->signal;
@@ -279,7 +279,7 @@ static void note_crash(const struct error_call *call, const struct crash *c)
 
 static void note_realloc_zero(const struct error_call *call, const void *p, const struct found *f)
 {
-    struct error_record e = draft(call, ERROR_RZE);
+    struct error_record e = error_draft(call, ERROR_RZE);
     if (error_site_count(&e))
         return;
     e.address = (uintptr_t)p;
@@ -289,7 +289,7 @@ static void note_realloc_zero(const struct error_call *call, const void *p, cons
 
 static void note_alignment(const struct error_call *call, uint64_t align)
 {
-    struct error_record e = draft(call, ERROR_BAL);
+    struct error_record e = error_draft(call, ERROR_BAL);
     e.align = align;
     if (!error_site_count(&e))
         record(call, &e);
@@ -299,7 +299,7 @@ static void note_alignment(const struct error_call *call, uint64_t align)
 
 static void note_no_memory(const struct error_call *call, uint64_t bytes)
 {
-    struct error_record e = draft(call, ERROR_OOM);
+    struct error_record e = error_draft(call, ERROR_OOM);
     e.bytes = bytes;
     atomic_fetch_add_explicit(&errors.no_memory, 1, memory_order_relaxed);
     if (!error_site_count(&e))
@@ -316,7 +316,7 @@ uint64_t errors_no_memory(void)
 static void note_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
                        const struct found *f, const struct error_record *region)
 {
-    struct error_record e = draft(call, ERROR_BUM);
+    struct error_record e = error_draft(call, ERROR_BUM);
     if (error_site_count(&e))
         return;
     e.address = start;
@@ -343,13 +343,15 @@ struct noting {
         NOTE_ALIGNMENT,
         NOTE_NO_MEMORY,
         NOTE_UNMAP,
-        NOTE_CRASH
+        NOTE_CRASH,
+        NOTE_DRAFT
     } what;
     const struct error_call *call;
     const void *about; /* the call's pointer, or the damage */
     const struct found *f;
     uint64_t a;
     const void *more;
+    struct error_record *draft;
     bool libcs;
 };
 
@@ -387,7 +389,17 @@ static void note_on_helper(void *about)
     case NOTE_UNMAP:
         note_unmap(n->call, (uintptr_t)n->about, n->a, n->f, n->more);
         break;
+    case NOTE_DRAFT:
+        if (!error_site_count(n->draft))
+            record(n->call, n->draft);
+        break;
     }
+}
+
+void error_add(const struct error_call *call, struct error_record *draft)
+{
+    struct noting n = {NOTE_DRAFT, call, .draft = draft};
+    helper_call(note_on_helper, &n);
 }
 
 bool error_free(const struct error_call *call, const void *p, const struct found *f)

@@ -5,6 +5,7 @@
  *   client_blocks.c   blocks of the program's own allocators
  *   stack.c           from a call to the id of its stack
  *   errors.c, error_sites.c, region.c  error records (errors.h)
+ *   descriptors.c     descriptors left open or closed twice (descriptors.h)
  *   annotations.c, marks.c  leak annotations and checkpoints (annotations.h)
  *   costs.c           sampling profiler of rtcheck's own cost (costs.h)
  *

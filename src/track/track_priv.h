@@ -107,6 +107,11 @@ ALWAYS_INLINE bool is_misaligned(uint64_t was, const struct release *r)
 bool report_bad_free(const struct section *s, struct release r);
 void check_freed_block(const struct section *s, struct release r, uint64_t was, uint64_t request);
 
+/* errors.c.  A record with the fields that all errors have. */
+struct error_record error_draft(const struct error_call *call, enum error_kind kind);
+/* Add it, or count it if its site is known.  Inside a section. */
+void error_add(const struct error_call *call, struct error_record *draft);
+
 /*
  * error_sites.c.  Increment the count of the record of this site and kind; false: there is none yet.
  */

@@ -36,6 +36,7 @@ static void check_runtime(const struct options *o, const char *text)
 {
     struct runtime_options r = runtime_options_read(text);
     static const char *const words[] = {"continue", "stop", "abort", "debugger", "exit"};
+    static const char *const fds[] = {"no", "bad", "yes", "all"};
     const char *dir = option_text(o, "pool-dir"), *skip = option_text(o, "trace-children-skip");
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
@@ -54,6 +55,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
     must(r.error_limit == limit_of(option_text(o, "error-limit")), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
+    must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");
     must(r.malloc_fill == fill_of(o, "malloc-fill"), "malloc-fill is the same");

@@ -22,11 +22,14 @@ enum on_error {
     ON_ERROR_EXIT
 };
 
+enum track_fds { TRACK_FDS_NO, TRACK_FDS_BAD, TRACK_FDS_YES, TRACK_FDS_ALL };
+
 #define ERROR_LIMIT_MAX 10000u
 #define ERROR_LIMIT_DEFAULT 1000u
 
 struct options {
     enum on_error on_error;
+    enum track_fds track_fds;
     int error_exitcode;
     uint32_t error_limit;
     bool trace_children;
@@ -92,6 +95,7 @@ struct runtime_options runtime_options_read(const char *text)
         .cost_every = o.cost_every,
         .frames = o.frames,
         .on_error = o.on_error,
+        .track_fds = o.track_fds,
         .error_limit = o.error_limit,
         .quarantine_bytes = pool_knobs.quarantine_bytes,
         .malloc_fill = pool_knobs.malloc_fill,

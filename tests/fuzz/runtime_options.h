@@ -20,7 +20,7 @@ struct runtime_options {
     uint64_t heap_bytes;
     uint32_t cost_every;
     uint32_t frames;
-    int on_error; /* index in the list of words */
+    int on_error, track_fds; /* index in the list of words */
     uint32_t error_limit;
     char pool_dir[256];
     char skip[256];

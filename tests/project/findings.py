@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # rtc-test: project/findings ci 60
 """examples/findings: a program of at most 40 lines for each class of errors and for leaks, and the report that it gives.
+Options that a class needs are named in its program's comment.
 
 With --bless the reports are written."""
 import os
@@ -18,7 +19,8 @@ wrong = []
 def report_of(source):
     compiler = "g++" if source.suffix == ".cc" else "gcc"
     subprocess.run([compiler, "-g", "-O0", "-w", source, "-o", source.stem], check=True)
-    done = subprocess.run([BUILD / "bin/rtcheck", "--deterministic", "./" + source.stem], capture_output=True, text=True,
+    options = re.findall(r"--track-fds=\w+", source.read_text())
+    done = subprocess.run([BUILD / "bin/rtcheck", "--deterministic", *options, "./" + source.stem], capture_output=True, text=True,
                           env={"PATH": os.environ["PATH"], "COLUMNS": "80", "XDG_STATE_HOME": os.getcwd()}, timeout=60, check=False)
     return done.stderr.partition("\nin use ")[0]
 

@@ -102,6 +102,7 @@ static bool parse_as_valgrind(int kind, const char *text, uint64_t *out)
 static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_EVENTS] = "calls|all",
                                           [KIND_ON_ERROR] = "continue|stop|abort|exit|debugger",
+                                          [KIND_TRACK_FDS] = "no|bad|yes|all",
                                           [KIND_AT_EXIT] = "on|off|verbose",
                                           [KIND_GEN] = "no|yes|all",
                                           [KIND_COLOR] = "auto|always|never",
@@ -212,8 +213,9 @@ static const char *const value_syntaxes[] = {
     [KIND_REDZONE] = "a number of bytes up to 4096, or auto",
     [KIND_HELP] = "no, yes, all, valgrind or sanitizers",
     [KIND_FILL] = "a byte in hexadecimal (00..ff, or no)",
+    [KIND_TRACK_FDS] = "no, bad, yes or all",
 };
-static_assert(countof(value_syntaxes) == KIND_FILL + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_TRACK_FDS + 1, "one for each kind");
 
 const char *value_if_bare(const struct option_info *info)
 {

@@ -60,6 +60,7 @@ enum option_kind {
     KIND_REDZONE,
     KIND_HELP,
     KIND_FILL,
+    KIND_TRACK_FDS,
 };
 
 /* One option of a verb. */

@@ -9,6 +9,7 @@
  * lacks them: the runtime exports operator new also for C programs.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,8 @@ enum {
     PLACES_RZE = 1,
     PLACES_BAL = 1,
     PLACES_CRASH = 1,
+    PLACES_FDC = 1,
+    PLACES_FDL = 1,
     BYTES_MEL = 1111,
     BYTES_AIB = 2222,
     BYTES_AIR = 3333,
@@ -148,6 +151,20 @@ static NOINLINE void plant_BAL(void)
 static NOINLINE void plant_CRASH(void)
 {
     *(volatile int *volatile)NULL = 1;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+static NOINLINE void plant_FDC(void)
+{
+    int fd = open("/", O_RDONLY);
+    close(fd);
+    close(fd);
+}
+
+static NOINLINE void plant_FDL(void)
+{
+    (void)!open("/", O_RDONLY);
 }
 
 /* ---- leaks ----------------------------------------------------------------------------------- */

@@ -47,6 +47,7 @@ static bool changes_nothing(const char *text)
            e.options.cost_every == initial.options.cost_every &&
            e.options.error_limit == initial.options.error_limit &&
            e.options.on_error == initial.options.on_error &&
+           e.options.track_fds == initial.options.track_fds &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
            strcmp(e.options.skip, initial.options.skip) == 0 &&
            e.knobs.quarantine_bytes == initial.knobs.quarantine_bytes &&
@@ -90,6 +91,7 @@ enum where { L, R };
 #define OTHER_LEAK_KINDS(initial) "none"
 #define OTHER_HELP(initial) "yes"
 #define OTHER_FILL(initial) "17"
+#define OTHER_TRACK_FDS(initial) "all"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)

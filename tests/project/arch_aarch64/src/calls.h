@@ -12,5 +12,8 @@
 #define SYS_poll 60004
 #define SYS_select 60005
 #define SYS_epoll_wait 60006
+#define SYS_open 60007
+#define SYS_creat 60008
+#define SYS_dup2 60009
 
 #endif
