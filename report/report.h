@@ -64,6 +64,14 @@ void report_want_mapped(struct report *r);
 /* Also read all mappings, by any mapper: for report_print_events. */
 void report_want_regions(struct report *r);
 
+/*
+ * Where symbols are read.  `sysroot`: the folder that has the programs and libraries of the machine of
+ * the run, by their paths there; a file that is not in it is read from this machine.  `debug_dirs`:
+ * folders of debugging information, one per line, searched before those of the sysroot and the system.
+ * "": none.  Call before report_collect.
+ */
+void report_find_files(struct report *r, const char *sysroot, const char *debug_dirs);
+
 /* Keep the last image of process `pid` in the file: a later reader looks for the program first. */
 void report_keep(struct report *r, uint32_t pid);
 

@@ -431,6 +431,7 @@ static bool has_effect(const char *option)
                                          "freelist-vol",
                                          "frames",
                                          "cost-every",
+                                         "track-fds",
                                          "on-error",
                                          "error-limit",
                                          "malloc-fill",

@@ -107,9 +107,11 @@ struct report {
     struct own_text *own;      /* suppressions of programs */
     uint32_t own_count;
     const struct baseline *baseline; /* known findings; NULL: none */
-    bool no_symbols;                 /* no symbols are read: the helper failed or cannot be used */
-    time_t wasted_wait_seconds;      /* lost on debuginfod servers that had no file */
-    uint32_t timeout_ms;             /* limit for one frame; 0: helper.c's default */
+    char *sysroot;                   /* of the run's machine; NULL: none */
+    char *debug_path;           /* folders of debugging information, for libdwfl; NULL: default */
+    bool no_symbols;            /* no symbols are read: the helper failed or cannot be used */
+    time_t wasted_wait_seconds; /* lost on debuginfod servers that had no file */
+    uint32_t timeout_ms;        /* limit for one frame; 0: helper.c's default */
 };
 
 /* ---- images.c -------------------------------------------------------------------------------- */

@@ -57,6 +57,8 @@ static int close_unless_trusted(const struct report *r, int fd)
     return -1;
 }
 
+static char *debug_path; /* libdwfl's list of folders, set before each search */
+
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
                           const char *file, const char *debuglink, GElf_Word crc, char **found)
 {
@@ -65,6 +67,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
     time_t start = time(NULL);
     int fd;
 
+    debug_path = r->debug_path;
     setenv("DEBUGINFOD_TIMEOUT", NETWORK_TIMEOUT, 0);
     setenv("DEBUGINFOD_RETRY_LIMIT", NETWORK_RETRIES, 0);
     fd = dwfl_standard_find_debuginfo(module, user, name, base, file, debuglink, crc, found);
@@ -77,9 +80,39 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
     .find_debuginfo = find_debuginfo,
+    .debuginfo_path = &debug_path,
 };
 
-int module_open(const struct report *r, const char *path, enum module_symbols *why)
+/* Add a folder to libdwfl's list, in which a colon cannot be part of a name. */
+static void folder_put(FILE *out, const char *folder, size_t bytes, const char *below)
+{
+    if (bytes > 0 && !memchr(folder, ':', bytes))
+        fprintf(out, ":%.*s%s", (int)bytes, folder, below);
+}
+
+void report_find_files(struct report *r, const char *sysroot, const char *debug_dirs)
+{
+    char *root = *sysroot ? realpath(sysroot, NULL) : NULL; /* NULL: no such folder, no files */
+    size_t bytes;
+    FILE *out;
+
+    free(r->sysroot);
+    free(r->debug_path);
+    r->sysroot = root ? root : *sysroot ? xalloc(strdup(sysroot)) : NULL;
+    out = xalloc(open_memstream(&r->debug_path, &bytes));
+    fputs(":.debug", out); /* as libdwfl's default */
+    for (const char *at = debug_dirs, *end; *at; at = end + (*end == '\n')) {
+        end = strchrnul(at, '\n');
+        folder_put(out, at, (size_t)(end - at), "");
+    }
+    if (r->sysroot)
+        folder_put(out, r->sysroot, strlen(r->sysroot), "/usr/lib/debug");
+    fputs(":/usr/lib/debug", out);
+    fclose(out);
+    xalloc(r->debug_path);
+}
+
+static int trusted_open(const struct report *r, const char *path, enum module_symbols *why)
 {
     struct stat st;
     int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
@@ -95,6 +128,20 @@ int module_open(const struct report *r, const char *path, enum module_symbols *w
     }
     close(fd);
     return -1;
+}
+
+int module_open(const struct report *r, const char *path, enum module_symbols *why)
+{
+    char *inside;
+    int fd;
+
+    if (!r->sysroot || path[0] != '/')
+        return trusted_open(r, path, why);
+    if (asprintf(&inside, "%s%s", r->sysroot, path) < 0)
+        inside = xalloc(NULL);
+    fd = trusted_open(r, inside, why);
+    free(inside);
+    return fd < 0 && *why == SYMBOLS_NO_FILE ? trusted_open(r, path, why) : fd;
 }
 
 bool module_has_file(struct report *r, uint32_t index)
@@ -293,4 +340,6 @@ void symbols_free(struct report *r)
             dwfl_end(r->symbols[i].dwfl);
     }
     free(r->symbols);
+    free(r->sysroot);
+    free(r->debug_path);
 }

@@ -203,8 +203,14 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
     };
 }
 
+void files_of_symbols(struct report *r, const struct options *o)
+{
+    report_find_files(r, option_text(o, "sysroot"), option_text(o, "debug-dir"));
+}
+
 void request_data(struct report *r, const struct options *o)
 {
+    files_of_symbols(r, o);
     if ((kinds_shown(o) | problem_kinds(o)) & LEAK_REACHABLE)
         report_want_reachable(r);
     if ((kinds_shown(o) | problem_kinds(o)) & LEAK_MAPPED)
