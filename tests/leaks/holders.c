@@ -1,14 +1,9 @@
 /*
- * holders.c - one block, and one place in which the only pointer to it lies when the program ends.
- *
- * usage: holders PLACE held|lost WAY      holders --list
- *
- * WAY: return, exit_now, terminate, abort.  `lost` does the same and then clears the pointer.  --list
- * prints the expected result of each place if it is held: the class of the block, its bytes, and the
- * holder.  "behind": the block of 64 bytes that holds it is the possible leak.
+ * holders.c - places that hold the one block (holders.h): data, stacks, threads' own memory, mappings,
+ * blocks, and places that do not count.
  */
 /* rtc-build: -pthread -fno-optimize-sibling-calls */
-#include "scrub.h"
+#include "holders.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,38 +15,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#define BYTES 4711u
-
-static const char *way;
-static int is_lost;
-
-/* Return the block, zeroed; the caller must have no copy of the pointer when the program ends. */
-static NOINLINE void *take(void)
-{
-    void *p = calloc(1, BYTES);
-    if (!p)
-        abort();
-    return p;
-}
-
-static NOINLINE void put(void *volatile *place)
-{
-    *place = take();
-    if (is_lost)
-        *place = NULL;
-}
-
-static NOINLINE _Noreturn void end(void)
-{
-    if (!strcmp(way, "exit_now"))
-        _exit(0);
-    if (!strcmp(way, "terminate"))
-        kill(getpid(), SIGTERM);
-    if (!strcmp(way, "abort"))
-        abort();
-    exit(0);
-}
 
 /* ---- data ------------------------------------------------------------------------------------- */
 
@@ -500,13 +463,7 @@ static void itself(void)
 
 /* ---- the table ------------------------------------------------------------------------------------ */
 
-static const struct place {
-    const char *name;
-    void (*body)(void);
-    const char *held;     /* class of the block */
-    const char *witness;  /* a regular expression for the text in the report */
-    const char *at_abort; /* the same when abort keeps the pointer on its stack: then it is biu */
-} rows[] = {
+static const struct place rows[] = {
     /* clang-format off */
     {"data", data, "biu", "in_data", NULL},
     {"bss", bss, "biu", "in_bss", NULL},
@@ -554,24 +511,5 @@ static const struct place {
 
 int main(int argc, char **argv)
 {
-    size_t n = sizeof rows / sizeof rows[0];
-    if (argc == 2 && !strcmp(argv[1], "--list")) {
-        for (size_t i = 0; i < n; i++)
-            printf("%s\t%s\t%u\t%s\t%s\n", rows[i].name, rows[i].held, BYTES, rows[i].witness,
-                   rows[i].at_abort ? rows[i].at_abort : "");
-        return 0;
-    }
-    if (argc != 4)
-        return 125;
-    way = argv[3];
-    is_lost = !strcmp(argv[2], "lost");
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(rows[i].name, argv[1])) {
-            rows[i].body();
-            scrub();
-            if (!strcmp(way, "return"))
-                return 0;
-            end();
-        }
-    return 125;
+    return run_place(argc, argv, rows, sizeof rows / sizeof rows[0]);
 }
