@@ -271,7 +271,7 @@ static enum leak_check look_once(struct check *c, const struct caller *caller,
     const struct run_header *run = run_header();
     uintptr_t file = (uintptr_t)run;
     const struct range own[] = {
-        {heap.base, heap.base + c->heap.bytes},
+        {heap.base, heap_space_end()},
         {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
         c->lists,
     };
