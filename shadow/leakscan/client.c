@@ -110,8 +110,8 @@ static bool is_client(const struct reach_heap *h, const struct reach_found *f)
 /* Outside of the heap, some addresses of a block may not be mapped. */
 static bool is_doubtful(const struct reach_scan *r, const struct reach_found *f)
 {
-    return r->rules.next_piece &&
-           (f->bytes >= REACH_SPARSE_BYTES || f->start - r->heap.base >= r->heap.bytes);
+    return r->rules.next_piece && (f->bytes >= REACH_SPARSE_BYTES || r->rules.has_gaps ||
+                                   f->start - r->heap.base >= r->heap.bytes);
 }
 
 void reach_client_read_block(struct reach_scan *r, struct reach_found f)

@@ -70,9 +70,10 @@ struct reach_rules {
     /*
      * Find the next piece of [*at, end) with data, and set *at and *piece_end (multiples of 8).
      * Return false at the end.  Called only for blocks of at least REACH_SPARSE_BYTES, and for
-     * blocks outside of the heap.  NULL: scan all.
+     * blocks outside of the heap; `has_gaps`: for all blocks.  NULL: scan all.
      */
     bool (*next_piece)(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end);
+    bool has_gaps;
     void *about;
 };
 

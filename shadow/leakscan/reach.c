@@ -288,8 +288,9 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
     for (uint32_t i = 0; i < h->slabs; i++)
         open_slab(r, &h->slab[i]);
     r->slow_bytes = h->client_slabs || h->hidden_count ? 0
-                    : r->rules.next_piece              ? REACH_SPARSE_BYTES
-                                                       : UINT64_MAX;
+                    : !r->rules.next_piece             ? UINT64_MAX
+                    : r->rules.has_gaps                ? 1
+                                                       : REACH_SPARSE_BYTES;
     if (!r->slow_bytes)
         reach_client_begin(r);
     reach_flood(r);

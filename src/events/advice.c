@@ -27,6 +27,13 @@ bool change_discards(int advice)
            advice == MADV_DONTNEED_LOCKED || advice == MADV_GUARD_INSTALL;
 }
 
+/* Blocks with such a page: the leak check looks up their pages before it reads them. */
+static void note_gap(const void *addr, size_t length, int advice)
+{
+    if (advice == MADV_GUARD_INSTALL || advice == MADV_DONTFORK)
+        heap_note_gap((uintptr_t)addr, (uintptr_t)addr + length);
+}
+
 /* ---- the calls themselves -------------------------------------------------------------------- */
 
 static int call(struct origin o, const union rtc_event *e)
@@ -88,6 +95,7 @@ static int advise(struct origin o, void *addr, size_t length, int what, const st
     struct visit v;
     union rtc_event e = {.madvise = {-1, addr, length, what}};
     struct range gone = change_discards(what) ? range_of(addr, length) : NO_RANGE;
+    note_gap(addr, length, what);
     visit_begin(&v);
     notify_range(&v, RTC_EVENT_VM_UNMAPPED, gone);
     visit_before(&v, RTC_EVENT_MADVISE, &e);
@@ -144,6 +152,7 @@ EXPORT int rtc_madvise(void *addr, size_t length, int advice)
 
 EXPORT int madvise(void *addr, size_t length, int advice)
 {
+    note_gap(addr, length, advice);
     return is_armed(RTC_EVENT_MADVISE) ? rtc_madvise(addr, length, advice)
                                        : NEXT(madvise)(addr, length, advice);
 }
@@ -171,5 +180,6 @@ EXPORT ssize_t process_madvise(int pidfd, const struct iovec *range, size_t coun
 
 EXPORT int rtc_orig_madvise(void *addr, size_t length, int advice)
 {
+    note_gap(addr, length, advice);
     return MAKING(RTC_EVENT_MADVISE, addr, length, NEXT(madvise)(addr, length, advice));
 }

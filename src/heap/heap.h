@@ -333,6 +333,12 @@ int heap_start(const struct heap_setup *setup);
 /* End of the heap's address space, in use or reserved. */
 uintptr_t heap_space_end(void);
 /*
+ * The program makes pages of this range unreadable without mprotect, for itself (MADV_GUARD_INSTALL)
+ * or for forked children (MADV_DONTFORK).  heap_has_gaps: this was done in the heap.
+ */
+void heap_note_gap(uintptr_t start, uintptr_t end);
+bool heap_has_gaps(void);
+/*
  * The program is about to map memory over [start, end), whole pages in the heap's address space.
  * Units without a block in use become UNIT_FOREIGN; freed blocks there leave the quarantine.
  * false: a block there is in use; nothing is changed.  Call between fork_stop_writers and

@@ -44,6 +44,7 @@ static struct {
     uint64_t tables_ready; /* number of units with usable table entries */
     uint32_t holes;        /* above heap.bytes; ascending, each ends before the next begins */
     struct hole hole[HOLES_MAX];
+    _Atomic bool has_gaps;
 } space;
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -177,6 +178,17 @@ static bool extend_space(uint64_t units)
 uintptr_t heap_space_end(void)
 {
     return heap.base + (space.usable_units << RTC_UNIT_SHIFT);
+}
+
+void heap_note_gap(uintptr_t start, uintptr_t end)
+{
+    if (start < heap_space_end() && end > heap.base)
+        atomic_store_explicit(&space.has_gaps, true, memory_order_relaxed);
+}
+
+bool heap_has_gaps(void)
+{
+    return atomic_load_explicit(&space.has_gaps, memory_order_relaxed);
 }
 
 struct hole space_next_hole(void)

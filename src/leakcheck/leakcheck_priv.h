@@ -155,13 +155,21 @@ uint64_t root_words(const struct root_record *root,
 void dirty_pages_begin(void);
 void dirty_pages_end(void);
 
+/* What is known of memory. */
+enum memory {
+    MEMORY_PRIVATE,
+    MEMORY_CLOSED, /* private, but not readable yet */
+    MEMORY_SHARED, /* a page that is not in memory may have contents, too */
+};
+
 enum dirty_pages {
     DIRTY_RANGE,   /* from *at to *piece_end */
     DIRTY_NONE,    /* no dirty page before `end` */
     DIRTY_UNKNOWN, /* the state of pages from *at on is not known */
 };
 /* Find the next run of dirty pages in [*at, end); set *at to its start. */
-enum dirty_pages dirty_pages_next(uintptr_t *at, uintptr_t end, uintptr_t *piece_end);
+enum dirty_pages dirty_pages_next(enum memory memory, uintptr_t *at, uintptr_t end,
+                                  uintptr_t *piece_end);
 
 /* ---- witness.c: where the witness of a group lies -------------------------------------------- */
 

@@ -150,7 +150,7 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
     (void)about;
     enum dirty_pages what = DIRTY_UNKNOWN;
     if (!rt.options.heap_in_file || from - heap.base >= heap.bytes)
-        what = dirty_pages_next(&from, end, &to);
+        what = dirty_pages_next(MEMORY_PRIVATE, &from, end, &to);
     *at = from;
     *piece_end = what == DIRTY_UNKNOWN ? end : to;
     return what != DIRTY_NONE && from < end;
@@ -161,7 +161,8 @@ static bool mark(struct check *c)
     const struct reach_rules rules = {.strict = rt.options.strict_interior,
                                       .mark_since = annotations_mark_now(),
                                       .is_table = is_table,
-                                      .next_piece = next_piece};
+                                      .next_piece = next_piece,
+                                      .has_gaps = heap_has_gaps()};
     if (!range_take(&c->scratch, reach_room(&c->heap, false)) &&
         !range_take(&c->scratch, reach_room(&c->heap, true)))
         return false;

@@ -26,8 +26,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define SPARSE_BYTES (1u << 20) /* in roots of at least this size only dirty pages are read */
-
 #define CLOSED_BYTES \
     (16ull << 30) /* limit of scanned inaccessible memory: the kernel reports page by page */
 
@@ -90,7 +88,7 @@ static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start
     if (start >= end || end - start > s->closed_left)
         return;
     s->closed_left -= end - start;
-    for (uintptr_t at = start; dirty_pages_next(&at, end, &piece_end) == DIRTY_RANGE;
+    for (uintptr_t at = start; dirty_pages_next(MEMORY_CLOSED, &at, end, &piece_end) == DIRTY_RANGE;
          at = piece_end) {
         first = first ? first : at;
         last = piece_end;
@@ -442,7 +440,7 @@ static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t e
 {
     uint64_t skipped = end - start;
     for (uintptr_t at = start, piece_end;; at = piece_end) {
-        enum dirty_pages what = dirty_pages_next(&at, end, &piece_end);
+        enum dirty_pages what = dirty_pages_next(MEMORY_PRIVATE, &at, end, &piece_end);
         if (what == DIRTY_NONE || (what == DIRTY_UNKNOWN && is_file))
             return skipped;
         if (what == DIRTY_UNKNOWN)
@@ -485,8 +483,5 @@ uint64_t root_words(const struct root_record *root,
     if (root->kind == ROOT_GIVEN &&
         root->path[0]) /* or a mapping of the kernel with pages that are no memory */
         return read_file(&r, root->start, root->end);
-    if (is_file || root->end - root->start >= SPARSE_BYTES)
-        return read_dirty(&r, root->start, root->end, is_file);
-    read_words(&r, root->start, root->end);
-    return 0;
+    return read_dirty(&r, root->start, root->end, is_file);
 }

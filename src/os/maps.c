@@ -207,8 +207,19 @@ uint64_t os_shared_segment_bytes(int id)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-#define PAGE_PRESENT (1ull << 63)
-#define PAGE_SWAPPED (1ull << 62)
+/* Bits of a word of the pagemap. */
+#define WORD_PRESENT (1ull << 63)
+#define WORD_SWAPPED (1ull << 62)
+#define WORD_FILE (1ull << 61)
+#define WORD_GUARD (1ull << 58) /* since Linux 6.15 */
+
+static uint8_t page_state(uint64_t word)
+{
+    if (word & WORD_GUARD)
+        return 0;
+    return (word & WORD_PRESENT ? PAGE_IN_MEMORY : 0) | (word & WORD_SWAPPED ? PAGE_IN_SWAP : 0) |
+           (word & WORD_FILE ? PAGE_OF_FILE : 0);
+}
 
 bool os_pages_open(struct pages *p)
 {
@@ -216,7 +227,7 @@ bool os_pages_open(struct pages *p)
     return p->fd >= 0;
 }
 
-bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *populated)
+bool os_pages_look(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *state)
 {
     uint64_t word[512];
     for (uint32_t done = 0; done < count;) {
@@ -226,7 +237,7 @@ bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, 
             (long)(n * sizeof word[0]))
             return false;
         for (uint32_t i = 0; i < n; i++)
-            populated[done + i] = (word[i] & (PAGE_PRESENT | PAGE_SWAPPED)) != 0;
+            state[done + i] = page_state(word[i]);
         done += n;
     }
     return true;

@@ -291,15 +291,20 @@ bool os_mappings_next(struct mappings *all, struct mapping *m);
 void os_mappings_close(struct mappings *all);
 
 /*
- * Find which pages of [start, start + count pages) are populated, in memory or swapped out:
- * populated[n] becomes 1 or 0.  false: unknown.
+ * The state of each page of [start, start + count pages): state[n] becomes a set of these bits.  0:
+ * never written, discarded, not mapped, or a guard (MADV_GUARD_INSTALL).  Linux before 6.15 reports
+ * a guard, and every Linux a page with a hardware error, as swapped out.  Return false if unknown.
  */
+#define PAGE_IN_MEMORY 1u
+#define PAGE_IN_SWAP 2u
+#define PAGE_OF_FILE 4u /* not a private copy */
+
 struct pages {
     int fd;
 };
 
 bool os_pages_open(struct pages *p);
-bool os_pages_populated(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *populated);
+bool os_pages_look(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *state);
 void os_pages_close(struct pages *p);
 /*
  * Copy memory of this process that may be unmapped meanwhile, or past the end of its file.  Returns
