@@ -121,10 +121,20 @@ struct closed {
 
 #define CLOSED_MAX 512u
 
+/* How memory is looked up (dirty_pages.c). */
+enum memory {
+    MEMORY_OWN,     /* of the runtime: read without a look */
+    MEMORY_PRIVATE, /* private to this process */
+    MEMORY_CLOSED,  /* private, and not readable yet */
+    MEMORY_SHARED,  /* pages that are not in memory may have contents, too */
+    MEMORY_ON_DISK, /* the same, of a file that may not be in memory at all */
+};
+
 struct roots {
     struct root_record *root;
+    uint8_t *memory; /* of each root: enum memory */
     uint32_t count, room;
-    uint64_t bytes; /* size of the list */
+    uint64_t bytes; /* size of both lists */
     struct closed closed[CLOSED_MAX];
     uint32_t closed_count;
 };
@@ -144,8 +154,10 @@ void roots_add_words(struct roots *all, const struct range *words, uint32_t thre
 /* While all threads are stopped: make inaccessible memory readable, and restore its protection. */
 void roots_open_closed(const struct roots *all);
 void roots_close_again(const struct roots *all);
-/* Pass all words of a root to `scan`.  Return the number of bytes that were skipped. */
-uint64_t root_words(const struct root_record *root,
+/* The kind of memory at an address. */
+enum memory roots_memory(const struct roots *all, uintptr_t at);
+/* Pass all words of root `number` to `scan`.  Return the number of bytes that were skipped. */
+uint64_t root_words(const struct roots *all, uint32_t number,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about);
 
@@ -154,22 +166,14 @@ uint64_t root_words(const struct root_record *root,
 /* Call before and after a scan. */
 void dirty_pages_begin(void);
 void dirty_pages_end(void);
+/* A descriptor may be available now. */
+void dirty_pages_try_again(void);
 
-/* What is known of memory. */
-enum memory {
-    MEMORY_PRIVATE,
-    MEMORY_CLOSED, /* private, but not readable yet */
-    MEMORY_SHARED, /* a page that is not in memory may have contents, too */
-};
-
-enum dirty_pages {
-    DIRTY_RANGE,   /* from *at to *piece_end */
-    DIRTY_NONE,    /* no dirty page before `end` */
-    DIRTY_UNKNOWN, /* the state of pages from *at on is not known */
-};
-/* Find the next run of dirty pages in [*at, end); set *at to its start. */
-enum dirty_pages dirty_pages_next(enum memory memory, uintptr_t *at, uintptr_t end,
-                                  uintptr_t *piece_end);
+/*
+ * Find the next run of pages in [*at, end) that may contain pointers and can be read; set *at to
+ * its start.  Return false if there is none.
+ */
+bool dirty_pages_next(enum memory memory, uintptr_t *at, uintptr_t end, uintptr_t *piece_end);
 
 /* ---- witness.c: where the witness of a group lies -------------------------------------------- */
 

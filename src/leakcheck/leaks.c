@@ -146,14 +146,14 @@ static void scan_registers_of_others(struct check *c)
  */
 static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
 {
-    uintptr_t from = *at, to = end;
-    (void)about;
-    enum dirty_pages what = DIRTY_UNKNOWN;
-    if (!rt.options.heap_in_file || from - heap.base >= heap.bytes)
-        what = dirty_pages_next(MEMORY_PRIVATE, &from, end, &to);
-    *at = from;
-    *piece_end = what == DIRTY_UNKNOWN ? end : to;
-    return what != DIRTY_NONE && from < end;
+    const struct check *c = about;
+    bool in_heap = *at - heap.base < heap.bytes;
+    if (*at >= end)
+        return false;
+    *piece_end = end;
+    return (in_heap && rt.options.heap_in_file) ||
+           dirty_pages_next(in_heap ? MEMORY_PRIVATE : roots_memory(&c->roots, *at), at, end,
+                            piece_end);
 }
 
 static bool mark(struct check *c)
@@ -162,7 +162,8 @@ static bool mark(struct check *c)
                                       .mark_since = annotations_mark_now(),
                                       .is_table = is_table,
                                       .next_piece = next_piece,
-                                      .has_gaps = heap_has_gaps()};
+                                      .has_gaps = heap_has_gaps(),
+                                      .about = c};
     if (!range_take(&c->scratch, reach_room(&c->heap, false)) &&
         !range_take(&c->scratch, reach_room(&c->heap, true)))
         return false;
@@ -171,7 +172,7 @@ static bool mark(struct check *c)
     c->scan =
         reach_begin((void *)c->scratch.start, c->scratch.end - c->scratch.start, &c->heap, &rules);
     for (c->root = 1; c->root <= c->roots.count; c->root++)
-        c->skipped += root_words(&c->roots.root[c->root - 1], scan_words, c);
+        c->skipped += root_words(&c->roots, c->root - 1, scan_words, c);
     for (uint32_t i = 0; i < c->world.count; i++)
         scan_stack_block(c, &c->world.thread[i]);
     scan_registers_of_others(c);

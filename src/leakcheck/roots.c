@@ -58,6 +58,14 @@ static bool will_open(struct roots *all, uintptr_t start, uintptr_t end, int pro
     return true;
 }
 
+/* A file without a block device is in memory, or a read of it may wait for ever. */
+static enum memory memory_of(const struct mapping *m)
+{
+    return !m->shared                      ? MEMORY_PRIVATE
+           : m->path[0] == '/' && m->major ? MEMORY_ON_DISK
+                                           : MEMORY_SHARED;
+}
+
 static void add(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
                 enum root_kind kind, uint32_t thread)
 {
@@ -71,6 +79,7 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
         s->full = true;
         return;
     }
+    all->memory[all->count] = memory_of(m);
     struct root_record *r = &all->root[all->count++];
     *r = (struct root_record){.start = start, .end = end, .kind = kind, .thread = thread};
     memcpy(r->path, m->path, sizeof r->path);
@@ -88,7 +97,7 @@ static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start
     if (start >= end || end - start > s->closed_left)
         return;
     s->closed_left -= end - start;
-    for (uintptr_t at = start; dirty_pages_next(MEMORY_CLOSED, &at, end, &piece_end) == DIRTY_RANGE;
+    for (uintptr_t at = start; dirty_pages_next(MEMORY_CLOSED, &at, end, &piece_end);
          at = piece_end) {
         first = first ? first : at;
         last = piece_end;
@@ -372,10 +381,11 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
     *all = (struct roots){.room = most_roots(&s)};
     if (!all->room)
         return -EPERM; /* the mappings cannot be read */
-    all->bytes = align_up(all->room * sizeof *all->root, PAGE_BYTES);
+    all->bytes = align_up(all->room * (sizeof *all->root + sizeof *all->memory), PAGE_BYTES);
     all->root = os_map(all->bytes);
     if (os_failed(all->root))
         return -ENOMEM;
+    all->memory = (uint8_t *)(all->root + all->room);
     exclude_library(&s);
     exclude_lists(&s);
     exclude(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
@@ -386,6 +396,7 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
     if (!err) {
         search(&s, &maps);
         os_mappings_close(&maps);
+        dirty_pages_try_again();
     }
     if (!err && !all->count)
         err = -EPERM; /* an empty list of mappings cannot be true */
@@ -394,9 +405,11 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
 
 void roots_add_words(struct roots *all, const struct range *words, uint32_t thread)
 {
-    if (words->start < words->end && all->count < all->room)
-        all->root[all->count++] = (struct root_record){
-            .start = words->start, .end = words->end, .kind = ROOT_STACK, .thread = thread};
+    if (words->start >= words->end || all->count == all->room)
+        return;
+    all->memory[all->count] = MEMORY_OWN;
+    all->root[all->count++] = (struct root_record){
+        .start = words->start, .end = words->end, .kind = ROOT_STACK, .thread = thread};
 }
 
 void roots_drop(struct roots *all)
@@ -432,22 +445,16 @@ static void read_words(const struct reading *r, uintptr_t start, uintptr_t end)
         r->scan(r->about, (const uint64_t *)start, (end - start) / sizeof(uint64_t), start);
 }
 
-/*
- * Skip pages that were never written.  A file may have been truncated: skip its pages of unknown
- * state, too.
- */
-static uint64_t read_dirty(const struct reading *r, uintptr_t start, uintptr_t end, bool is_file)
+static uint64_t read_dirty(const struct reading *r, enum memory memory, uintptr_t start,
+                           uintptr_t end)
 {
     uint64_t skipped = end - start;
-    for (uintptr_t at = start, piece_end;; at = piece_end) {
-        enum dirty_pages what = dirty_pages_next(MEMORY_PRIVATE, &at, end, &piece_end);
-        if (what == DIRTY_NONE || (what == DIRTY_UNKNOWN && is_file))
-            return skipped;
-        if (what == DIRTY_UNKNOWN)
-            piece_end = end;
+    uintptr_t piece_end;
+    for (uintptr_t at = start; dirty_pages_next(memory, &at, end, &piece_end); at = piece_end) {
         read_words(r, at, piece_end);
         skipped -= piece_end - at;
     }
+    return skipped;
 }
 
 /*
@@ -474,14 +481,25 @@ static uint64_t read_file(const struct reading *r, uintptr_t start, uintptr_t en
     return skipped;
 }
 
-uint64_t root_words(const struct root_record *root,
+enum memory roots_memory(const struct roots *all, uintptr_t at)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (at - all->root[i].start < all->root[i].end - all->root[i].start)
+            return all->memory[i];
+    return MEMORY_SHARED; /* unknown: look up as much as possible */
+}
+
+uint64_t root_words(const struct roots *all, uint32_t number,
                     void (*scan)(void *about, const uint64_t *words, uint64_t count, uint64_t at),
                     void *about)
 {
     struct reading r = {scan, about};
-    bool is_file = root->path[0] == '/' && root->kind != ROOT_MODULE;
+    const struct root_record *root = &all->root[number];
     if (root->kind == ROOT_GIVEN &&
         root->path[0]) /* or a mapping of the kernel with pages that are no memory */
         return read_file(&r, root->start, root->end);
-    return read_dirty(&r, root->start, root->end, is_file);
+    if (all->memory[number] != MEMORY_OWN)
+        return read_dirty(&r, all->memory[number], root->start, root->end);
+    read_words(&r, root->start, root->end);
+    return 0;
 }

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/uio.h>
 
 /* Read the next line, NUL-terminated and cut off at `room`.  false: end of the file. */
@@ -246,6 +247,21 @@ bool os_pages_look(const struct pages *p, uintptr_t start, uint32_t count, uint8
 void os_pages_close(struct pages *p)
 {
     os_close(p->fd);
+}
+
+bool os_pages_resident(uintptr_t start, uint32_t count, uint8_t *resident)
+{
+    if (os_sandboxed() || CALL3(SYS_mincore, start, count * PAGE_BYTES, resident) < 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        resident[i] &= 1;
+    return true;
+}
+
+bool os_swap_in_use(void)
+{
+    struct sysinfo info;
+    return os_sandboxed() || CALL1(SYS_sysinfo, &info) < 0 || info.freeswap != info.totalswap;
 }
 
 long os_read_memory(uintptr_t at, void *buffer, size_t bytes)

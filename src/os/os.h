@@ -307,6 +307,13 @@ bool os_pages_open(struct pages *p);
 bool os_pages_look(const struct pages *p, uintptr_t start, uint32_t count, uint8_t *state);
 void os_pages_close(struct pages *p);
 /*
+ * Which pages are resident, by mincore: private ones that were written and are not swapped out, and
+ * those of a shared mapping whose contents are in memory, also if this mapping has not used them.
+ * Return false if a page is not mapped.
+ */
+bool os_pages_resident(uintptr_t start, uint32_t count, uint8_t *resident);
+bool os_swap_in_use(void); /* is anything swapped out?  true if unknown */
+/*
  * Copy memory of this process that may be unmapped meanwhile, or past the end of its file.  Returns
  * the number of bytes; <= 0: none.  Not in a sandbox.
  */

@@ -3,7 +3,12 @@
  * whose state only the kernel knows.
  */
 /* rtc-build: -pthread -fno-optimize-sibling-calls */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "holders.h"
+
+#include "rtcheck/check.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -11,11 +16,17 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
+#endif
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21
 #endif
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
@@ -51,6 +62,22 @@ static void over_reserved_heap(void)
 /* ---- pages that must not be read --------------------------------------------------------------- */
 
 static char *volatile kept; /* the memory that holds the block */
+
+/* The parent ends as its child does. */
+static void continue_in_child(void)
+{
+    pid_t child = fork();
+    int status;
+    if (child == 0)
+        return;
+    if (waitpid(child, &status, 0) != child)
+        abort();
+    if (WIFSIGNALED(status)) {
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    _exit(WEXITSTATUS(status));
+}
 
 static char *take_pages(size_t pages)
 {
@@ -99,19 +126,8 @@ static void child_without_page(void)
     memset(kept, 0, 2 * (size_t)PAGE);
     if (madvise(kept, PAGE, MADV_DONTFORK))
         abort();
-    pid_t child = fork();
-    if (child == 0) {
-        put_at(kept + PAGE);
-        return;
-    }
-    int status;
-    if (waitpid(child, &status, 0) != child)
-        abort();
-    if (WIFSIGNALED(status)) {
-        signal(WTERMSIG(status), SIG_DFL);
-        raise(WTERMSIG(status));
-    }
-    _exit(WEXITSTATUS(status));
+    continue_in_child();
+    put_at(kept + PAGE);
 }
 
 /* A page that was never written is provided by a thread, which is stopped during the check. */
@@ -144,6 +160,154 @@ static void provided_by_thread(void)
     put_at(kept + 2 * (size_t)PAGE);
 }
 
+/* ---- shared memory whose pages this mapping has not used ----------------------------------------- */
+
+#define SHARED_BYTES (64 * (size_t)PAGE)
+#define PLACE (2 * (size_t)PAGE)
+
+static char *map_shared(int file)
+{
+    return map_at(NULL, SHARED_BYTES, READ_WRITE, MAP_SHARED, file);
+}
+
+static int make_file(void)
+{
+    int file = memfd_create("holders", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, SHARED_BYTES))
+        abort();
+    return file;
+}
+
+static void shared_discarded(void)
+{
+    kept = map_shared(-1);
+    put_at(kept + PLACE);
+    madvise(kept, SHARED_BYTES, MADV_DONTNEED);
+}
+
+static void shared_mapped_twice(void)
+{
+    int file = make_file();
+    char *first = map_shared(file);
+    put_at(first + PLACE);
+    kept = map_shared(file);
+    munmap(first, SHARED_BYTES);
+}
+
+static void shared_duplicated(void)
+{
+    char *first = map_shared(-1);
+    put_at(first + PLACE);
+    kept = mremap(first, 0, SHARED_BYTES, MREMAP_MAYMOVE);
+    munmap(first, SHARED_BYTES);
+}
+
+static void shared_written_by_call(void)
+{
+    int file = make_file();
+    void *volatile local;
+    kept = map_shared(file);
+    put(&local);
+    if (pwrite(file, (const void *)(uintptr_t)&local, sizeof local, PLACE) != sizeof local)
+        abort();
+    local = NULL;
+}
+
+static void shared_written_by_child(void)
+{
+    void *volatile local;
+    kept = map_shared(-1);
+    put(&local);
+    if (fork() == 0) {
+        *(void **)(void *)(kept + PLACE) = local;
+        syscall(SYS_exit_group, 0);
+    }
+    wait(NULL);
+    local = NULL;
+}
+
+/* A child has no pages of shared memory at first. */
+static uintptr_t hidden_block;
+
+static NOINLINE void hold_block_in_shared(void)
+{
+    void *block = calloc(1, 64);
+    kept = map_shared(-1);
+    *(void **)(void *)(kept + PLACE) = block;
+    hidden_block = ~(uintptr_t)block;
+}
+
+static void shared_inherited(void)
+{
+    hold_block_in_shared();
+    scrub();
+    continue_in_child();
+    put_at((char *)~hidden_block + 8);
+}
+
+static void segment_attached_again(void)
+{
+    int id = shmget(IPC_PRIVATE, SHARED_BYTES, IPC_CREAT | 0600);
+    char *first = shmat(id, NULL, 0);
+    kept = shmat(id, NULL, 0);
+    shmctl(id, IPC_RMID, NULL);
+    put_at(first + PLACE);
+    shmdt(first);
+}
+
+/* On a disk: its pages are written back and taken.  Elsewhere the page stays in memory. */
+static void file_paged_out(void)
+{
+    char name[] = "holders.XXXXXX";
+    int file = mkstemp(name);
+    if (file < 0 || ftruncate(file, SHARED_BYTES))
+        abort();
+    kept = map_shared(file);
+    put_at(kept + PLACE);
+    msync(kept, SHARED_BYTES, MS_SYNC);
+    madvise(kept, SHARED_BYTES, MADV_PAGEOUT);
+    unlink(name);
+}
+
+/* A block that the program has made itself. */
+static void client_block_in_shared(void)
+{
+    kept = map_shared(-1);
+    rtc_record_malloc(kept, SHARED_BYTES);
+    put_at(kept + PLACE);
+    madvise(kept, SHARED_BYTES, MADV_DONTNEED);
+}
+
+/* ---- without the pagemap ------------------------------------------------------------------------- */
+
+/* The files of a process that is not dumpable are root's, except those that all may read. */
+static void undumpable_shared(void)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+    kept = map_shared(-1);
+    put_at(kept + PLACE);
+}
+
+static void undumpable_closed(void)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+    kept = map_at(NULL, SHARED_BYTES, READ_WRITE, MAP_PRIVATE, -1);
+    put_at(kept + PLACE);
+    mprotect(kept, SHARED_BYTES, PROT_NONE);
+}
+
+/* The list of mappings takes the only descriptor; memory that nothing has used comes before. */
+static void one_descriptor(void)
+{
+    kept = map_shared(-1);
+    put_at(kept + PLACE);
+    madvise(kept, SHARED_BYTES, MADV_DONTNEED);
+    map_at(NULL, 1u << 20, PROT_NONE, MAP_PRIVATE, -1);
+    int next = dup(0);
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next + 1, (rlim_t)next + 1});
+}
+
 /* ---- the table ------------------------------------------------------------------------------------ */
 
 static const struct place rows[] = {
@@ -155,6 +319,18 @@ static const struct place rows[] = {
     {"small_block_with_guard", small_block_with_guard, "biu", "block of 16384 bytes", NULL},
     {"child_without_page", child_without_page, "biu", "block of 8192 bytes", NULL},
     {"provided_by_thread", provided_by_thread, "biu", "mapped by the program", NULL},
+    {"shared_discarded", shared_discarded, "biu", "/dev/zero", NULL},
+    {"shared_mapped_twice", shared_mapped_twice, "biu", "memfd:holders", NULL},
+    {"shared_duplicated", shared_duplicated, "biu", "/dev/zero", NULL},
+    {"shared_written_by_call", shared_written_by_call, "biu", "memfd:holders", NULL},
+    {"shared_written_by_child", shared_written_by_child, "biu", "/dev/zero", NULL},
+    {"shared_inherited", shared_inherited, "biu", "block of 64 bytes", NULL},
+    {"segment_attached_again", segment_attached_again, "biu", "SYSV", NULL},
+    {"file_paged_out", file_paged_out, "biu", "holders\\.", NULL},
+    {"client_block_in_shared", client_block_in_shared, "biu", "block of 262144 bytes", NULL},
+    {"undumpable_shared", undumpable_shared, "biu", "/dev/zero", NULL},
+    {"undumpable_closed", undumpable_closed, "biu", "mapped by the program", NULL},
+    {"one_descriptor", one_descriptor, "biu", "/dev/zero", NULL},
     /* clang-format on */
 };
 
