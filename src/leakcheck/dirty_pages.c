@@ -4,7 +4,8 @@
  * /proc/thread-self/pagemap reports for each page of a mapping whether it is in memory or swapped
  * out.  All pages are looked up before they are read in place:
  *
- *   - In memory: the page is read.
+ *   - In memory: the page is read.  In a private mapping of a file that is not writable, only if the
+ *     program has written it before mprotect: then it is not a page of the file.
  *   - Swapped out: so are some guards reported; read if the kernel can read it.
  *   - Neither, in private memory: the page was never written, or was discarded.  Reading it would
  *     allocate it, or wait for a stopped thread that provides pages (userfaultfd), or fault at a
@@ -153,7 +154,7 @@ static bool is_dirty(enum memory memory, uintptr_t at, uintptr_t end)
 {
     uint8_t state = state_of(at, end);
     if (state & PAGE_IN_MEMORY)
-        return true;
+        return !(state & PAGE_OF_FILE) || (memory != MEMORY_CLOSED && memory != MEMORY_WRITTEN);
     if (state & (PAGE_IN_SWAP | PAGE_UNSURE))
         return memory == MEMORY_CLOSED || os_is_readable(at);
     return memory >= MEMORY_SHARED && is_shared_dirty(memory, at, end);

@@ -126,6 +126,7 @@ enum memory {
     MEMORY_OWN,     /* of the runtime: read without a look */
     MEMORY_PRIVATE, /* private to this process */
     MEMORY_CLOSED,  /* private, and not readable yet */
+    MEMORY_WRITTEN, /* private: without pages that are those of a file */
     MEMORY_SHARED,  /* pages that are not in memory may have contents, too */
     MEMORY_ON_DISK, /* the same, of a file that may not be in memory at all */
 };

@@ -13,9 +13,9 @@
  *     libc keeps stacks of ended threads, and they are full of stale pointers.
  *
  * Regions that the program has registered are roots wherever they are readable, also inside heap
- * blocks.  Memory that the program has made inaccessible (PROT_NONE), in blocks and in private
- * mappings, is scanned too: the program may make it accessible again.  It is made readable for the
- * duration of the scan.
+ * blocks.  Private memory that the program has written and then made read-only or inaccessible
+ * (PROT_NONE) is scanned too, also data of modules: the program may make it accessible again.
+ * Inaccessible memory, also in blocks, is made readable for the duration of the scan.
  *
  * A stack that libc has made lies directly above a guard page, and ends with its thread's control
  * block.  In other memory that contains a stack pointer, the start of the stack is unknown, so all
@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define CLOSED_BYTES \
-    (16ull << 30) /* limit of scanned inaccessible memory: the kernel reports page by page */
+    (16ull << 30) /* limit of examined memory that is not writable: the kernel reports each page */
 
 struct search {
     struct roots *all;
@@ -37,16 +37,38 @@ struct search {
     struct range excluded[ROOTS_EXCLUDED + 8];
     uint32_t excluded_count;
     bool all_are_stopped; /* no other thread runs that may rely on a fault in inaccessible memory */
-    uint64_t closed_left; /* bytes of inaccessible memory that may still be examined */
+    uint64_t closed_left; /* bytes of memory that is not writable, still to be examined */
     bool full;
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Private memory with PROT_NONE.  Most such memory was never written: guards and reservations. */
+static bool is_device(const struct mapping *m)
+{
+    return text_starts(m->path, "/dev/") && !text_starts(m->path, "/dev/shm/") &&
+           !text_starts(m->path, "/dev/zero");
+}
+
+/* Private, and not a mapping of the kernel: [vdso] and the like. */
+static bool is_private(const struct mapping *m)
+{
+    bool is_of_kernel = m->path[0] == '[' && !text_starts(m->path, "[anon:") &&
+                        !text_equal(m->path, "[heap]") && !text_equal(m->path, "[stack]");
+    return !m->shared && !is_of_kernel && !is_device(m);
+}
+
+/*
+ * Private memory that cannot be read.  Most such memory was never written: guards and reservations.
+ */
 static bool is_closed(const struct mapping *m)
 {
-    return !m->protection && !m->shared && !m->path[0];
+    return !m->readable && is_private(m);
+}
+
+/* Private and read-only.  The program may have written it before mprotect. */
+static bool is_frozen(const struct mapping *m)
+{
+    return m->readable && !m->writable && is_private(m);
 }
 
 /* Make the range readable during the scan.  Return false if there are too many such ranges. */
@@ -61,9 +83,10 @@ static bool will_open(struct roots *all, uintptr_t start, uintptr_t end, int pro
 /* A file without a block device is in memory, or a read of it may wait for ever. */
 static enum memory memory_of(const struct mapping *m)
 {
-    return !m->shared                      ? MEMORY_PRIVATE
-           : m->path[0] == '/' && m->major ? MEMORY_ON_DISK
-                                           : MEMORY_SHARED;
+    bool is_file = m->path[0] == '/';
+    if (m->shared)
+        return is_file && m->major ? MEMORY_ON_DISK : MEMORY_SHARED;
+    return is_file && !m->writable ? MEMORY_WRITTEN : MEMORY_PRIVATE;
 }
 
 static void add(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end,
@@ -90,19 +113,18 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
     }
 }
 
-/* Add the range from the first dirty page to the last. */
-static void add_dirty(struct search *s, const struct mapping *m, uintptr_t start, uintptr_t end)
+/* The range from the first dirty page to the last; empty if there is none. */
+static struct range dirty_range(struct search *s, enum memory memory, uintptr_t start,
+                                uintptr_t end)
 {
-    uintptr_t first = 0, last = 0, piece_end;
+    struct range r = {0, 0};
+    uintptr_t piece_end;
     if (start >= end || end - start > s->closed_left)
-        return;
+        return r;
     s->closed_left -= end - start;
-    for (uintptr_t at = start; dirty_pages_next(MEMORY_CLOSED, &at, end, &piece_end);
-         at = piece_end) {
-        first = first ? first : at;
-        last = piece_end;
-    }
-    add(s, m, first, last, ROOT_MAPPED, 0);
+    for (uintptr_t at = start; dirty_pages_next(memory, &at, end, &piece_end); at = piece_end)
+        r = (struct range){r.start ? r.start : at, piece_end};
+    return r;
 }
 
 /* Leave out our own reservations: the kernel may have merged them with the program's mapping. */
@@ -111,7 +133,8 @@ static void add_closed(struct search *s, const struct mapping *m)
     uintptr_t own, own_end;
     for (uintptr_t at = m->start; at < m->end; at = own_end) {
         os_next_own(at, &own, &own_end);
-        add_dirty(s, m, at, own < m->end ? own : m->end);
+        struct range r = dirty_range(s, MEMORY_CLOSED, at, own < m->end ? own : m->end);
+        add(s, m, r.start, r.end, ROOT_MAPPED, 0);
     }
 }
 
@@ -141,6 +164,13 @@ static void add_without_excluded(struct search *s, const struct mapping *m, uint
         start = o->end;
     }
     add(s, m, start, end, kind, thread);
+}
+
+/* Most read-only mappings of files are as the file: of the others the pages that were written. */
+static void add_frozen_file(struct search *s, const struct mapping *m)
+{
+    struct range r = dirty_range(s, MEMORY_WRITTEN, m->start, m->end);
+    add_without_excluded(s, m, r.start, r.end, ROOT_MAPPED, 0);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -240,16 +270,9 @@ static void add_named(struct search *s, const struct mapping *m)
 
 /* ---- all mappings ---------------------------------------------------------------------------- */
 
-static bool is_device(const struct mapping *m)
-{
-    return text_starts(m->path, "/dev/") && !text_starts(m->path, "/dev/shm/") &&
-           !text_starts(m->path, "/dev/zero");
-}
-
-/* Read-only private memory without a file: the program may have written it before mprotect. */
 static bool may_hold_pointers(const struct mapping *m)
 {
-    return (m->writable && !is_device(m)) || (m->readable && !m->shared && !m->path[0]);
+    return (m->writable && !is_device(m)) || is_frozen(m);
 }
 
 static void exclude(struct search *s, uintptr_t start, uintptr_t end)
@@ -332,6 +355,8 @@ static void search(struct search *s, struct mappings *maps)
             ;
         else if (is_closed(&m) && s->all_are_stopped)
             add_closed(s, &m);
+        else if (is_frozen(&m) && m.path[0] == '/')
+            add_frozen_file(s, &m);
         else if (may_hold_pointers(&m) && clip_to_program(&its))
             add_writable(s, &its, before.guard && before.end == its.start);
         before = m;

@@ -308,6 +308,44 @@ static void one_descriptor(void)
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next + 1, (rlim_t)next + 1});
 }
 
+/* ---- protected after it was written -------------------------------------------------------------- */
+
+static struct {
+    long initialized;
+    void *volatile held;
+    char more[PAGE - 16];
+} settings __attribute__((aligned(PAGE))) = {.initialized = 1};
+
+static void data_protected(void)
+{
+    put(&settings.held);
+    mprotect(&settings, PAGE, PROT_READ);
+}
+
+static void data_closed(void)
+{
+    put(&settings.held);
+    mprotect(&settings, PAGE, PROT_NONE);
+}
+
+static void protect_break(int protection)
+{
+    uintptr_t at = (uintptr_t)sbrk(SHARED_BYTES);
+    kept = (char *)((at + PAGE - 1) & -(uintptr_t)PAGE);
+    put_at(kept + PLACE);
+    mprotect(kept, SHARED_BYTES / 2, protection);
+}
+
+static void break_protected(void)
+{
+    protect_break(PROT_READ);
+}
+
+static void break_closed(void)
+{
+    protect_break(PROT_NONE);
+}
+
 /* ---- the table ------------------------------------------------------------------------------------ */
 
 static const struct place rows[] = {
@@ -331,6 +369,10 @@ static const struct place rows[] = {
     {"undumpable_shared", undumpable_shared, "biu", "/dev/zero", NULL},
     {"undumpable_closed", undumpable_closed, "biu", "mapped by the program", NULL},
     {"one_descriptor", one_descriptor, "biu", "/dev/zero", NULL},
+    {"data_protected", data_protected, "biu", "settings", NULL},
+    {"data_closed", data_closed, "biu", "settings", NULL},
+    {"break_protected", break_protected, "biu", "heap", NULL},
+    {"break_closed", break_closed, "biu", "heap", NULL},
     /* clang-format on */
 };
 
