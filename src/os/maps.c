@@ -264,8 +264,9 @@ bool os_swap_in_use(void)
     return os_sandboxed() || CALL1(SYS_sysinfo, &info) < 0 || info.freeswap != info.totalswap;
 }
 
+/* By the calling thread: the main thread may have ended, and then has no memory. */
 long os_read_memory(uintptr_t at, void *buffer, size_t bytes)
 {
     struct iovec to = {buffer, bytes}, from = {(void *)at, bytes};
-    return os_sandboxed() ? -1 : CALL6(SYS_process_vm_readv, os_pid(), &to, 1, &from, 1, 0);
+    return os_sandboxed() ? -1 : CALL6(SYS_process_vm_readv, os_tid(), &to, 1, &from, 1, 0);
 }

@@ -278,6 +278,31 @@ static void client_block_in_shared(void)
     madvise(kept, SHARED_BYTES, MADV_DONTNEED);
 }
 
+/* A registered region, read-only here, at the end of a process whose main thread has ended. */
+static void *end_without_main(void *main_thread)
+{
+    int file = make_file();
+    pthread_join(*(pthread_t *)main_thread, NULL);
+    usleep(100000); /* it ends soon after it can be joined */
+    char *first = map_shared(file);
+    kept = map_at(NULL, SHARED_BYTES, PROT_READ, MAP_SHARED, file);
+    rtc_add_root_region(kept, SHARED_BYTES);
+    put_at(first + PLACE);
+    munmap(first, SHARED_BYTES);
+    scrub();
+    end();
+}
+
+static void region_without_main(void)
+{
+    static pthread_t self;
+    pthread_t thread;
+    self = pthread_self();
+    if (pthread_create(&thread, NULL, end_without_main, &self))
+        abort();
+    pthread_exit(NULL);
+}
+
 /* ---- without the pagemap ------------------------------------------------------------------------- */
 
 /* The files of a process that is not dumpable are root's, except those that all may read. */
@@ -366,6 +391,7 @@ static const struct place rows[] = {
     {"segment_attached_again", segment_attached_again, "biu", "SYSV", NULL},
     {"file_paged_out", file_paged_out, "biu", "holders\\.", NULL},
     {"client_block_in_shared", client_block_in_shared, "biu", "block of 262144 bytes", NULL},
+    {"region_without_main", region_without_main, "biu", "root region", NULL},
     {"undumpable_shared", undumpable_shared, "biu", "/dev/zero", NULL},
     {"undumpable_closed", undumpable_closed, "biu", "mapped by the program", NULL},
     {"one_descriptor", one_descriptor, "biu", "/dev/zero", NULL},
