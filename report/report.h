@@ -72,6 +72,9 @@ void report_want_regions(struct report *r);
  */
 void report_find_files(struct report *r, const char *sysroot, const char *debug_dirs);
 
+/* Print names of functions as the linker has them. Call before the first name is read. */
+void report_want_mangled(struct report *r);
+
 /* Keep the last image of process `pid` in the file: a later reader looks for the program first. */
 void report_keep(struct report *r, uint32_t pid);
 
@@ -191,6 +194,7 @@ struct print_options {
     bool stale_rules;          /* print each one that was unused or matches too much */
     bool quiet;                /* print only counters and measurements if the run has no problem */
     bool all;                  /* print every error and note, without a limit */
+    bool mangled;              /* report_want_mangled, for reports during the run */
     bool deterministic;        /* omit values that change from run to run */
     bool color;
     bool links;       /* source positions are links (OSC 8) */

@@ -57,7 +57,7 @@ static int show(const char *path, void *data)
         request->status = request->searches ? 0 : print_failure(err);
         return request->searches ? -ENOENT : bad == -ENOENT ? -EIO : bad;
     }
-    files_of_symbols(r, request->options);
+    request_data(r, request->options);
     report_want_reachable(r);
     report_want_mapped(r);
     bad = report_collect(r, err);
@@ -74,8 +74,8 @@ static int show(const char *path, void *data)
 /* It prints all frames of one record in rtcheck's own format: other options have no effect. */
 static bool has_effect(const char *option)
 {
-    static const char *const taken[] = {"help",     "version", "color",    "deterministic",
-                                        "pool-dir", "sysroot", "debug-dir"};
+    static const char *const taken[] = {"help",     "version",  "color",   "deterministic",
+                                        "pool-dir", "demangle", "sysroot", "debug-dir"};
 
     return option_is_among(option, taken, countof(taken));
 }

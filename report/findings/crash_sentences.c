@@ -76,14 +76,14 @@ const char *crash_exception(const struct report *r, const struct error *e)
     return *type ? type : NULL;
 }
 
-char *format_exception(const char *type)
+char *format_exception(const struct report *r, const char *type)
 {
     static const char before[] = "typeinfo for ";
     char *symbol, *plain;
 
     if (asprintf(&symbol, "_ZTI%s", type) < 0)
         symbol = xalloc(NULL);
-    plain = demangle(symbol);
+    plain = r->is_mangled ? NULL : demangle(symbol);
     free(symbol);
     if (!plain || strncmp(plain, before, sizeof before - 1) != 0) {
         free(plain);
@@ -98,7 +98,7 @@ static void terminate_put(const struct report *r, const struct error *e, const c
                           FILE *out)
 {
     const char *type = crash_exception(r, e);
-    char *plain = type && is_of_exception(caller) ? format_exception(type) : NULL;
+    char *plain = type && is_of_exception(caller) ? format_exception(r, type) : NULL;
 
     fputs(", by std::terminate", out);
     if (plain)

@@ -145,7 +145,7 @@ const struct frame *finding_frame(const struct report *r, uint32_t index, struct
     for (uint32_t i = 0; i < end; i++) {
         const struct frame *frame = &r->frames[site->frames[i]];
         struct source_line lines[FRAME_LINES_MAX];
-        uint32_t count = frame_lines(frame, lines, FRAME_LINES_MAX);
+        uint32_t count = frame_lines_shown(r, frame, lines, FRAME_LINES_MAX);
         for (uint32_t k = 0; k < count; k++)
             if (lines[k].file && !line_is_of_header(&lines[k])) {
                 *line = lines[k];
@@ -154,6 +154,6 @@ const struct frame *finding_frame(const struct report *r, uint32_t index, struct
     }
     if (end == 0)
         return NULL;
-    frame_lines(&r->frames[site->frames[0]], line, 1);
+    frame_lines_shown(r, &r->frames[site->frames[0]], line, 1);
     return &r->frames[site->frames[0]];
 }

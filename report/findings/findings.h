@@ -81,7 +81,7 @@ void records_free(struct record *records, uint32_t count);
 void format_crash(struct report *r, const struct error *e, bool deterministic, FILE *out);
 /* The mangled type of the exception that the thread of an abort handled; NULL: none. */
 const char *crash_exception(const struct report *r, const struct error *e);
-char *format_exception(const char *type);
+char *format_exception(const struct report *r, const char *type);
 
 /* ---- error_sentences.c ----------------------------------------------------------------------- */
 

@@ -171,7 +171,7 @@ static void function_put(struct wording *w, uint32_t index)
         return;
     }
     frame = &w->r->frames[site->frames[0]];
-    frame_lines(frame, &line, 1);
+    frame_lines_shown(w->r, frame, &line, 1);
     if (frame->module == NO_MODULE)
         fputs("no known module", w->out);
     else if (line.function)

@@ -18,6 +18,17 @@ static const char *runtime_path(const struct report *r)
     return RUNTIME_NAME;
 }
 
+/* "operator new[]", or the first of its symbols. */
+static const char *shown_name(const struct report *r, uint32_t entry)
+{
+    const struct entry_alias *alias;
+
+    for (size_t i = 0; r->is_mangled && (alias = entry_alias(i)); i++)
+        if (alias->entry == entry)
+            return alias->name;
+    return entry_name(entry);
+}
+
 struct callee callee_of(const struct report *r, uint32_t index, uint32_t entry)
 {
     const struct site *site = index == NO_SITE ? NULL : &r->sites[index];
@@ -25,7 +36,7 @@ struct callee callee_of(const struct report *r, uint32_t index, uint32_t entry)
 
     if (!site || site->count == 0)
         return (struct callee){0};
-    name = entry_name(entry ? entry : r->frames[site->frames[0]].calls);
+    name = shown_name(r, entry ? entry : r->frames[site->frames[0]].calls);
     if (!name)
         return (struct callee){.name = "???", .name_bytes = 3, .object = runtime_path(r)};
     return (struct callee){

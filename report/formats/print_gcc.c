@@ -59,7 +59,8 @@ static void notes_put(const struct report *r, const struct error_row *row,
 
     for (uint32_t i = 0; i < count; i++) {
         struct source_line lines[FRAME_LINES_MAX];
-        uint32_t functions = frame_lines(&r->frames[site->frames[i]], lines, FRAME_LINES_MAX);
+        uint32_t functions =
+            frame_lines_shown(r, &r->frames[site->frames[i]], lines, FRAME_LINES_MAX);
         for (uint32_t k = 0; k < functions; k++) {
             if (!lines[k].file)
                 continue;

@@ -341,10 +341,11 @@ static void print_function(struct json *j, const struct source_line *line)
     }
 }
 
-static void print_frame(struct json *j, const struct frame *frame, uint32_t id)
+static void print_frame(struct json *j, const struct report *r, const struct frame *frame,
+                        uint32_t id)
 {
     struct source_line lines[FRAME_LINES_MAX];
-    uint32_t count = frame_lines(frame, lines, FRAME_LINES_MAX);
+    uint32_t count = frame_lines_shown(r, frame, lines, FRAME_LINES_MAX);
 
     open_object(j, NULL);
     put_number(j, "id", id);
@@ -415,7 +416,7 @@ static void print_sites(struct json *j, const struct report *r, const struct wan
     open_array(j, "frames");
     for (uint32_t i = 0; i < r->frame_count; i++)
         if (w->frames[i])
-            print_frame(j, &r->frames[i], i);
+            print_frame(j, r, &r->frames[i], i);
     close_array(j);
     open_array(j, "stacks");
     for (uint32_t i = 0; i < r->site_count; i++)

@@ -196,7 +196,7 @@ static void crash_object(struct json *j, const struct report *r, const struct er
     put_flag(j, "was_unmapped", c->flags & CRASH_WAS_UNMAPPED);
     put_flag(j, "stack_overflow", c->flags & CRASH_OF_STACK);
     if (crash_exception(r, e)) {
-        char *type = format_exception(crash_exception(r, e));
+        char *type = format_exception(r, crash_exception(r, e));
         put_text(j, "exception", type);
         free(type);
     }

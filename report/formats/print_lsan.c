@@ -47,7 +47,7 @@ static void where_put(const struct sanitizer *s, const struct frame *frame,
 static uint32_t frame_put(const struct sanitizer *s, const struct frame *frame, uint32_t number)
 {
     struct source_line lines[FRAME_LINES_MAX];
-    uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
+    uint32_t functions = frame_lines_shown(s->r, frame, lines, FRAME_LINES_MAX);
 
     for (uint32_t k = 0; k < functions; k++) {
         fprintf(s->out, "    #%u 0x%llx ", number + k,

@@ -108,7 +108,7 @@ static void frame_put(struct sarif *s, const struct frame *frame)
 {
     struct source_line lines[FRAME_LINES_MAX];
 
-    for (uint32_t k = frame_lines(frame, lines, FRAME_LINES_MAX); k-- > 0;) {
+    for (uint32_t k = frame_lines_shown(s->r, frame, lines, FRAME_LINES_MAX); k-- > 0;) {
         open_object(&s->j, NULL);
         open_object(&s->j, "location");
         step_put(s, frame, &lines[k]);

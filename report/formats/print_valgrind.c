@@ -105,7 +105,7 @@ static void frames_put(const struct memcheck *m, uint32_t index, bool is_first)
     for (uint32_t i = 0; i < count; i++) {
         const struct frame *frame = &m->r->frames[site->frames[i]];
         struct source_line lines[FRAME_LINES_MAX];
-        uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
+        uint32_t functions = frame_lines_shown(m->r, frame, lines, FRAME_LINES_MAX);
         for (uint32_t k = 0; k < functions; k++)
             function_put(m, frame, &lines[k], is_first && i == 0 && k == 0);
     }

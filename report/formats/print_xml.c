@@ -96,7 +96,7 @@ static void stack_put(const struct xml *x, uint32_t index, uint32_t entry, bool 
     for (uint32_t i = 0; i < count; i++) {
         const struct frame *frame = &x->r->frames[site->frames[i]];
         struct source_line lines[FRAME_LINES_MAX];
-        uint32_t functions = frame_lines(frame, lines, FRAME_LINES_MAX);
+        uint32_t functions = frame_lines_shown(x->r, frame, lines, FRAME_LINES_MAX);
         for (uint32_t k = 0; k < functions; k++)
             function_put(x, frame, &lines[k]);
     }

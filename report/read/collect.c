@@ -45,6 +45,11 @@ void report_want_regions(struct report *r)
     r->wants_regions = true;
 }
 
+void report_want_mangled(struct report *r)
+{
+    r->is_mangled = true;
+}
+
 /* An image with a known pid (valid in the reporter's pid namespace) precedes all others. */
 static bool is_newer(const struct image *image, const struct image *than)
 {

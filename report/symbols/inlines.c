@@ -239,12 +239,13 @@ static char *copy_of(const char *text)
     return text ? xalloc(strdup(text)) : NULL;
 }
 
-char *function_name(Dwarf_Die *function)
+char *function_name(const struct report *r, Dwarf_Die *function)
 {
     const char *linkage = linkage_name(function), *name = dwarf_diename(function);
-    char *demangled = linkage ? demangle(linkage) : NULL;
+    bool is_plain = linkage && !r->is_mangled;
+    char *demangled = is_plain ? demangle(linkage) : NULL;
 
-    return demangled ? demangled : copy_of(linkage && !name ? linkage : name);
+    return demangled ? demangled : copy_of(linkage && (!name || !is_plain) ? linkage : name);
 }
 
 static struct inlined inlined_of(Dwarf_Die *call, Dwarf_Die *unit)

@@ -328,6 +328,21 @@ uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint3
     return count;
 }
 
+const char *line_name(const struct report *r, const struct source_line *line)
+{
+    return r->is_mangled && line->system_name ? line->system_name : line->function;
+}
+
+uint32_t frame_lines_shown(const struct report *r, const struct frame *frame,
+                           struct source_line *lines, uint32_t max)
+{
+    uint32_t count = frame_lines(frame, lines, max);
+
+    for (uint32_t i = 0; i < count; i++)
+        lines[i].function = line_name(r, &lines[i]);
+    return count;
+}
+
 void symbols_free(struct report *r)
 {
     for (uint32_t i = 0; i < r->symbols_count; i++) {

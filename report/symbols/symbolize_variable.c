@@ -76,7 +76,8 @@ static struct variables *variables_of(const struct report *r, struct symbols *s)
     return s->variables;
 }
 
-static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out)
+static void symbol_take(const struct report *r, struct symbols *s, uint64_t offset,
+                        struct variable *out)
 {
     GElf_Sym symbol;
     GElf_Off in;
@@ -85,7 +86,7 @@ static void symbol_take(struct symbols *s, uint64_t offset, struct variable *out
     /* The address must be within the size of the symbol. */
     if (!name || !name[0] || (in > 0 && in >= symbol.st_size))
         return;
-    out->name = demangle(name);
+    out->name = r->is_mangled ? NULL : demangle(name);
     if (!out->name)
         out->name = xalloc(strdup(name));
     out->whole = xalloc(strdup(out->name));
@@ -101,7 +102,7 @@ void variable_symbolize(struct report *r, uint32_t module, uint64_t offset, stru
         return;
     section_take(s, offset, out);
     if (!v || !variables_find(v, offset, out))
-        symbol_take(s, offset, out);
+        symbol_take(r, s, offset, out);
 }
 
 /*
@@ -163,5 +164,5 @@ void local_symbolize(struct report *r, const struct frame *frame, struct in_fram
     count = locals_find(&s->functions, &unit, address - bias, cfi, address - cfi_bias, at, found);
     for (uint32_t i = 0; i < count && !out->name; i++)
         if (variables_at(v, found[i].die, found[i].inside, out))
-            out->function = function_name(&found[i].function);
+            out->function = function_name(r, &found[i].function);
 }

@@ -55,6 +55,11 @@ struct source_line {
  */
 #define FRAME_LINES_MAX (INLINED_MAX + 1)
 uint32_t frame_lines(const struct frame *frame, struct source_line *lines, uint32_t max);
+/* The same to be printed: with --demangle=no `function` is the linkage name. */
+uint32_t frame_lines_shown(const struct report *r, const struct frame *frame,
+                           struct source_line *lines, uint32_t max);
+/* The name of the function to print. NULL: not known. */
+const char *line_name(const struct report *r, const struct source_line *line);
 
 /* ---- locations.c ----------------------------------------------------------------------------- */
 

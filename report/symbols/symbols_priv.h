@@ -86,7 +86,7 @@ void slots_free(struct slots *slots);
 uint32_t scopes_find(struct functions **known, Dwarf_Die *unit, Dwarf_Addr address,
                      Dwarf_Die scopes[SCOPES_MAX]);
 /* A function's name in the source; malloc'ed. NULL: it has none. */
-char *function_name(Dwarf_Die *function);
+char *function_name(const struct report *r, Dwarf_Die *function);
 /* Move to the next sibling. false: there is none. */
 bool die_next(Dwarf_Die *die);
 

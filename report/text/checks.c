@@ -109,6 +109,7 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
 
     if (report_open_fd(&r, fd, "the run", err))
         return 0;
+    r->is_mangled = how->mangled;
     r->wants_reachable = how->leak_kinds & LEAK_REACHABLE;
     if (images_refresh(r) == 0)
         for (struct image *image = r->images; image && count < room; image = image->hh.next) {

@@ -55,6 +55,7 @@ void report_live(struct live *l, int fd, FILE *out, const struct print_options *
 
     if (l->lines > LIVE_LINES || report_open_fd(&r, fd, "the run", err))
         return;
+    r->is_mangled = how->mangled;
     count = atomic_load_explicit(&r->view.run->error_sites, memory_order_relaxed);
     if (count != l->places && report_collect(r, err) == 0) {
         l->places = count;

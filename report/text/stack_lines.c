@@ -24,6 +24,7 @@ static const struct module *module_of(const struct report *r, const struct frame
 
 /* The functions of a frame, with their module. */
 struct functions {
+    const struct report *r;
     const struct frame *frame;
     const struct module *module;
     bool is_signal;
@@ -44,7 +45,7 @@ static struct functions functions_of(const struct report *r, const struct site *
 {
     const struct frame *frame = &r->frames[site->frames[at]];
     struct functions f = {
-        .frame = frame, .module = module_of(r, frame), .is_signal = is_signal(r, site, at)};
+        .r = r, .frame = frame, .module = module_of(r, frame), .is_signal = is_signal(r, site, at)};
 
     f.count = frame_lines(frame, f.at, FRAME_LINES_MAX);
     return f;
@@ -65,7 +66,7 @@ static void name_put(const struct functions *f, uint32_t i, const struct page *p
             fprintf(out, "0x%llx in no known module", (unsigned long long)f->frame->offset);
         return;
     }
-    text_put(out, line->function ? line->function
+    text_put(out, line->function ? line_name(f->r, line)
                   : page->whole  ? f->module->path
                                  : base_name(f->module->path));
     if (!line->function)

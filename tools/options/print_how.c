@@ -183,6 +183,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .stale_rules = option_flag(o, "stale-suppressions"),
         .quiet = option_flag(o, "quiet"),
         .all = option_flag(o, "all") || !isatty(fd),
+        .mangled = !option_flag(o, "demangle"),
         .deterministic = option_flag(o, "deterministic"),
         .color = wants_color(o, fd),
         .links = wants_links(o, fd),
@@ -203,14 +204,11 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
     };
 }
 
-void files_of_symbols(struct report *r, const struct options *o)
-{
-    report_find_files(r, option_text(o, "sysroot"), option_text(o, "debug-dir"));
-}
-
 void request_data(struct report *r, const struct options *o)
 {
-    files_of_symbols(r, o);
+    report_find_files(r, option_text(o, "sysroot"), option_text(o, "debug-dir"));
+    if (!option_flag(o, "demangle"))
+        report_want_mangled(r);
     if ((kinds_shown(o) | problem_kinds(o)) & LEAK_REACHABLE)
         report_want_reachable(r);
     if ((kinds_shown(o) | problem_kinds(o)) & LEAK_MAPPED)
