@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "read_priv.h"
@@ -205,6 +206,12 @@ static struct costs costs_of(const struct rusage *usage)
         .involuntary_switches = (uint64_t)usage->ru_nivcsw,
         .max_rss_bytes = (uint64_t)usage->ru_maxrss << 10,
     };
+}
+
+/* "malloc", "malloc_debug" */
+void report_set_pythonmalloc(struct report *r, const char *value)
+{
+    r->python_has_pools = !value || strncmp(value, "malloc", 6) != 0;
 }
 
 void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage)

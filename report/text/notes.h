@@ -34,6 +34,8 @@ void note_machine(const struct report *r, struct notes *notes);
 /* Options and suppressions that the program has for other checkers. */
 void note_settings(const struct report *r, struct notes *notes);
 void note_launcher(const struct report *r, struct notes *notes);
+/* Interpreters with an allocator of their own. */
+void note_python(const struct report *r, struct notes *notes);
 
 /* ---- notes_leaks.c: limits of the leak check --------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /*
- * notes_run.c - notes about the run file, which may be full or damaged, about what the machine lacks, and
- * about settings without effect.
+ * notes_run.c - notes about the run file, which may be full or damaged, about what the machine lacks,
+ * about settings without effect, and about allocators of interpreters.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -172,4 +172,45 @@ void note_launcher(const struct report *r, struct notes *notes)
                  "the results of %s are not in the run file: it was saved before the launcher "
                  "wrote them",
                  what);
+}
+
+/* "python", "python3", "python3.11" */
+static bool is_python(const struct image *image)
+{
+    const char *name = program_name(image), *end;
+
+    if (strncmp(name, "python", 6) != 0)
+        return false;
+    end = name + 6;
+    end += *end == '3';
+    if (end[-1] == '3' && end[0] == '.' && end[1])
+        end += 1 + strspn(end + 1, "0123456789");
+    return *end == '\0';
+}
+
+/* As in "env PYTHONMALLOC=malloc python3", and in commands of a shell. */
+static bool is_set_by_argument(const struct image *image)
+{
+    for (const char *arg = NULL; (arg = argv_next(image, arg));)
+        if (strstr(arg, "PYTHONMALLOC=malloc"))
+            return true;
+    return false;
+}
+
+void note_python(const struct report *r, struct notes *notes)
+{
+    struct process_set f = {0};
+
+    for (const struct image *image = r->images; image && r->python_has_pools;
+         image = image->hh.next) {
+        if (is_set_by_argument(image))
+            return;
+        if (is_python(image))
+            process_set_add(&f, image);
+    }
+    if (f.count > 0)
+        note_add(notes, false,
+                 "%s: python's own allocator hides blocks of up to 512 bytes; "
+                 "PYTHONMALLOC=malloc shows them",
+                 process_set_text(&f, notes->deterministic).text);
 }

@@ -305,6 +305,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
     }
     note_settings(r, &notes);
     note_launcher(r, &notes);
+    note_python(r, &notes);
     note_ends(r, main, &notes);
     note_crashes(r, &notes);
     note_writes(r, &notes);

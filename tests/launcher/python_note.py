@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# rtc-test: launcher/python_note ci 60
+"""The note about python's own allocator: for programs with an interpreter's name, unless PYTHONMALLOC is malloc; by the
+launcher and by hand, for the program and its children; none in a later report, which does not know the variable."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
+from harness import Run, clean_environment, main, must
+
+NOTE = "python's own allocator hides blocks of up to 512 bytes; PYTHONMALLOC=malloc shows them"
+
+
+def program(stage, name):
+    """A program of this name, with a leak: its report is printed, and its file kept."""
+    path = stage.room() + '/' + name
+    if not hasattr(stage, 'leaky'):
+        stage.leaky = stage.room() + '/leaky'
+        with open(stage.leaky + '.c', 'w') as f:
+            f.write('#include <stdlib.h>\nint main(void) { volatile void *p = malloc(99); p = 0; return 0; }\n')
+        subprocess.run(['cc', '-w', '-fno-builtin', stage.leaky + '.c', '-o', stage.leaky], check=True)
+    shutil.copy(stage.leaky, path)
+    return path
+
+
+def notes(run):
+    run.wait()
+    must('leaked 99 B' in run.log, run.log, run.err)
+    found = [line for line in run.log.splitlines() if line.startswith('note: ') and 'python' in line]
+    must(len(found) <= 1, found)
+    return found
+
+
+def names(stage):
+    for name in ('python', 'python3', 'python3.9', 'python3.11'):
+        for how in ('launcher', 'hand'):
+            found = notes(Run(stage, [program(stage, name)], how))
+            must(len(found) == 1 and found[0].endswith(' (%s): %s' % (name, NOTE)), name, how, found)
+    for name in ('python2', 'python3.', 'python3.x', 'python3.11-config', 'pythonw', 'ipython3', 'mypython', 'perl'):
+        must(not notes(Run(stage, [program(stage, name)])), name)
+
+
+def values(stage):
+    python = program(stage, 'python3')
+    for value, is_noted in (('malloc', 0), ('malloc_debug', 0), ('debug', 1), ('pymalloc', 1), ('', 1)):
+        for how in ('launcher', 'hand'):
+            found = notes(Run(stage, [python], how, env={'PYTHONMALLOC': value}))
+            must(len(found) == is_noted, value, how, found)
+    for words in (['env', 'PYTHONMALLOC=malloc', python], ['sh', '-c', 'PYTHONMALLOC=malloc %s; :' % python]):
+        must(not notes(Run(stage, words)), words)
+
+
+def others(stage):
+    python = program(stage, 'python3')
+    found = notes(Run(stage, ['sh', '-c', python + '; :'], options=['deterministic']))
+    must(found == ['note: process python3: ' + NOTE], 'a child', found)
+    fine = stage.room() + '/python3'
+    shutil.copy('/bin/true', fine)
+    must(Run(stage, [fine], options=['quiet']).wait().log == '', 'quiet, without problems')
+    must(NOTE in Run(stage, [fine]).wait().log, 'without problems')
+    run = Run(stage, [python], 'hand', ['keep'])
+    must(len(notes(run)) == 1, run.log)
+    kept = [run.pool_dir + '/' + f for f in os.listdir(run.pool_dir)]
+    later = subprocess.run([stage.rtcheck, 'report', *kept], env=clean_environment(), capture_output=True, text=True)
+    must('leaked 99 B' in later.stdout and not re.search('note: .*python', later.stdout), later)
+
+
+if __name__ == '__main__':
+    main([(f.__name__, f) for f in (names, values, others)])
