@@ -181,6 +181,11 @@ enum print_format {
     PRINT_GITHUB,   /* one workflow command per finding for GitHub's runner */
 };
 
+/* Patterns separated by commas; "" or NULL: all findings. See report_filter. */
+struct filters {
+    const char *only_module, *skip_module, *only_thread;
+};
+
 struct print_options {
     enum print_format format;
     enum print_use use;
@@ -193,6 +198,7 @@ struct print_options {
     /* sealed rules for errors and for leak checks in mid-run; NULL: none */
     struct rules *rules;
     struct baseline *baseline; /* known findings for the same */
+    struct filters filters;    /* for the same */
     uint32_t max_leaks;        /* in the text, per kind; 0: as many as fit */
     bool gen_rules;            /* print a suppression for each finding */
     bool mappings;             /* print mappings made by calls, and their size at each mark */
@@ -270,9 +276,16 @@ void baseline_free(struct baseline *b); /* NULL is allowed */
 void report_compare(struct report *r, struct baseline *b, uint32_t kinds);
 
 /*
- * Hide blocks that are indirectly lost through leaks that are all suppressed or known. Does nothing
- * if indirect leaks are among the kinds that are printed separately. Call after report_suppress and
- * report_compare.
+ * Leave out findings of other objects and threads: they are neither printed nor problems, but
+ * counted. The texts must outlive the report. Call after report_suppress and report_compare.
+ */
+void report_filter(struct report *r, const struct filters *filters);
+bool filters_are_given(const struct filters *filters);
+
+/*
+ * Hide blocks that are indirectly lost through leaks that are all hidden. Does nothing
+ * if indirect leaks are among the kinds that are printed separately. Call after report_suppress,
+ * report_compare and report_filter.
  */
 void report_hide_indirect(struct report *r, uint32_t kinds);
 

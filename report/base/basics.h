@@ -77,6 +77,9 @@ void text_error(const struct text_position *position, char *err, size_t room, co
 /* The last component of a path. */
 const char *base_name(const char *path);
 
+/* Does one of the patterns, separated by commas, match the whole name? NULL: there are none. */
+bool matches_any(const char *name, const char *patterns);
+
 /* The length, 1..4 bytes, of the valid UTF-8 character at `text`. 0: it is invalid. */
 unsigned utf8_length(const char *text);
 

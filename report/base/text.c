@@ -1,6 +1,8 @@
 /*
  * text.c - safe output of untrusted text, and amounts in words.
  */
+#include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "basics.h"
@@ -9,6 +11,21 @@ const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
+}
+
+bool matches_any(const char *name, const char *patterns)
+{
+    size_t bytes;
+
+    for (; patterns && *patterns; patterns += bytes + (patterns[bytes] == ',')) {
+        bytes = strcspn(patterns, ",");
+        char *pattern = xalloc(strndup(patterns, bytes));
+        bool matches = fnmatch(pattern, name, 0) == 0;
+        free(pattern);
+        if (matches)
+            return true;
+    }
+    return false;
 }
 
 static bool is_continued(const char *s, unsigned bytes)

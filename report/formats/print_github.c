@@ -104,6 +104,18 @@ static void incomplete_put(const struct report *r, FILE *out)
     free(text);
 }
 
+static void filtered_put(const struct report *r, const struct print_options *how, FILE *out)
+{
+    char *text = filtered_text(r, how);
+
+    if (text) {
+        fputs("::notice title=rtcheck::", out);
+        escaped_put(out, text, "%");
+        fputc('\n', out);
+    }
+    free(text);
+}
+
 void github_print(struct report *r, FILE *out, const struct print_options *how)
 {
     const struct image *main = image_main(r);
@@ -115,6 +127,7 @@ void github_print(struct report *r, FILE *out, const struct print_options *how)
         fputs("::error title=rtcheck::the program was not checked\n", out);
     else if (report_is_incomplete(r, true))
         incomplete_put(r, out);
+    filtered_put(r, how, out);
     findings_free(&all);
 }
 

@@ -253,6 +253,7 @@ static void print_summary(struct json *j, const struct report *r)
     json_leak_blocks(j, r);
     close_object(j);
     json_suppressed(j, r);
+    json_filtered(j, r);
     close_object(j);
 }
 

@@ -18,15 +18,16 @@ struct region {
     struct thread thread;
 };
 
-/* Why a finding is not shown; set by report_suppress and report_compare. */
+/* Why a finding is not shown; set by report_suppress, report_compare and report_filter. */
 struct disposition {
     uint32_t suppressed_by; /* the number of a rule, from 1; 0: none */
     bool is_known;          /* within its count in the baseline */
+    bool is_filtered;       /* left out by --only-module and the like */
 };
 
 static inline bool is_hidden(const struct disposition *disposition)
 {
-    return disposition->suppressed_by != 0 || disposition->is_known;
+    return disposition->suppressed_by != 0 || disposition->is_known || disposition->is_filtered;
 }
 
 /* Of a crash; see error_record. */

@@ -106,6 +106,7 @@ struct report {
     struct rules *own_rules;   /* these with those of programs; freed with the report */
     struct own_text *own;      /* suppressions of programs */
     uint32_t own_count;
+    struct filters filters;          /* of findings */
     const struct baseline *baseline; /* known findings; NULL: none */
     char *sysroot;                   /* of the run's machine; NULL: none */
     char *debug_path;           /* folders of debugging information, for libdwfl; NULL: default */

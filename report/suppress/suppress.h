@@ -7,6 +7,7 @@
  *   suppress_match.c  applies the rules to the findings
  *   suppress_gen.c    makes rules from findings
  *   suppress_print.c  the rules that were used, as text and JSON
+ *   filter.c          findings that options leave out
  *   baseline.c        known findings, from a file of ids
  *   baseline_origin.c of which program a finding is
  *
@@ -58,6 +59,21 @@ void json_suppressions(struct json *j, const struct report *r);
 void json_suppressed(struct json *j, const struct report *r);
 /* "status" and the reason, in a finding. */
 void json_disposition(struct json *j, const struct disposition *disposition);
+
+/*
+ * Print "2 leaks of 26 B in 2 blocks, 1 error". Return NULL, without output, if there is none.
+ * Indirectly lost blocks are not counted as leaks.
+ */
+const char *hidden_put(const struct hidden *sum, const struct leak_sum *indirect, FILE *out);
+
+/* ---- filter.c -------------------------------------------------------------------------------- */
+
+/* The number of findings that filters leave out and that would have been printed. */
+uint64_t filtered_count(const struct report *r, const struct print_options *how);
+/* Describe them, with the options. NULL: there are none. The caller frees the text. */
+char *filtered_text(const struct report *r, const struct print_options *how);
+/* "filtered": {..}, in summary; nothing if there are no filters. */
+void json_filtered(struct json *j, const struct report *r);
 
 /* ---- suppress_gen.c -------------------------------------------------------------------------- */
 

@@ -423,4 +423,5 @@ void findings_match(struct report *r, const struct print_options *how)
         match_all(r, rules_with_own(r, how->rules), false);
     if (how->baseline)
         report_compare(r, how->baseline, how->baseline_kinds);
+    report_filter(r, &how->filters);
 }

@@ -164,11 +164,7 @@ static void stale_print(const struct rules *rules, const struct page *page)
     }
 }
 
-/*
- * Print the sums as in the headline and the tables: indirectly lost blocks are not counted as
- * leaks.
- */
-static const char *sum_put(const struct hidden *sum, const struct leak_sum *indirect, FILE *out)
+const char *hidden_put(const struct hidden *sum, const struct leak_sum *indirect, FILE *out)
 {
     uint64_t leaks = sum->leaks - indirect->places;
     const char *comma = "";
@@ -225,7 +221,7 @@ void suppressed_print(const struct report *r, const struct page *page)
     fputs(SUPPRESSED_HEADING, page->out);
     set_colour(page, COLOUR_NONE);
     fprintf(page->out, "%*s", SUPPRESSED_INDENT - (int)strlen(SUPPRESSED_HEADING), "");
-    if (sum_put(&sum, &indirect, page->out))
+    if (hidden_put(&sum, &indirect, page->out))
         fprintf(page->out, ", by %s", count_text(sum.rules, "rule", "rules").text);
     else
         fputs("nothing", page->out);
@@ -309,6 +305,7 @@ void json_disposition(struct json *j, const struct disposition *disposition)
     put_text(j, "status",
              disposition->suppressed_by ? "suppressed"
              : disposition->is_known    ? "known"
+             : disposition->is_filtered ? "filtered"
                                         : "new");
     if (disposition->suppressed_by)
         put_number(j, "suppressed_by", disposition->suppressed_by - 1);

@@ -269,18 +269,21 @@ static void state_put(const struct report *r, const struct outcome *outcome, con
                 strcmp(leaks, "no leaks") == 0 ? ", " : "; ");
 }
 
-/* " no leaks; 1 finding suppressed; exit status 0; run file: .." */
+/* " no leaks; 1 finding suppressed; 2 findings filtered; exit status 0; run file: .." */
 static void end_put(const struct report *r, const struct outcome *outcome, const char *leaks,
                     const struct page *page, FILE *out)
 {
     struct hidden hidden = hidden_sum(r);
-    uint64_t indirect = hidden_indirect(r, page->how).places;
+    uint64_t indirect = hidden_indirect(r, page->how).places,
+             filtered = filtered_count(r, page->how);
 
     if (outcome->main && image_is_checked(outcome->main) && *leaks)
         fprintf(out, "%s; ", leaks);
     if (hidden.errors + hidden.leaks > indirect)
         fprintf(out, "%s suppressed; ",
                 count_text(hidden.errors + hidden.leaks - indirect, "finding", "findings").text);
+    if (filtered > 0)
+        fprintf(out, "%s filtered; ", count_text(filtered, "finding", "findings").text);
     if (outcome->main)
         end_print(r, outcome->main, out);
     if (page->how->pool && !page->wraps) {

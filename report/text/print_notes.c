@@ -286,11 +286,22 @@ static void note_writes(const struct report *r, struct notes *notes)
         }
 }
 
+static void note_filtered(const struct report *r, const struct print_options *how,
+                          struct notes *notes)
+{
+    char *text = filtered_text(r, how);
+
+    if (text)
+        note_add(notes, false, "%s", text);
+    free(text);
+}
+
 struct notes notes_make(const struct report *r, const struct image *main,
                         const struct print_options *how)
 {
     struct notes notes = {.deterministic = how->deterministic};
 
+    note_filtered(r, how, &notes);
     note_file(r, &notes);
     note_unchecked(r, &notes);
     note_not_scanned(r, &notes);

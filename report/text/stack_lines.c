@@ -139,25 +139,10 @@ static const char *const wrappers[] = {
     "*reallocarray", "*mallocarray", "operator new*",
 };
 
-static bool is_in_list(const char *name, const char *list)
-{
-    size_t bytes;
-
-    for (; list && *list; list += bytes + (list[bytes] == ',')) {
-        bytes = strcspn(list, ",");
-        char *pattern = xalloc(strndup(list, bytes));
-        bool matches = fnmatch(pattern, name, 0) == 0;
-        free(pattern);
-        if (matches)
-            return true;
-    }
-    return false;
-}
-
 static bool is_wrapper(const struct source_line *line, const struct page *page)
 {
     char *name = line->function ? name_without_parameters(line->function) : NULL;
-    bool matches = name && is_in_list(name, page->how->wrappers);
+    bool matches = name && matches_any(name, page->how->wrappers);
 
     for (size_t i = 0; name && i < countof(wrappers); i++)
         matches |= fnmatch(wrappers[i], name, FNM_CASEFOLD) == 0;

@@ -66,6 +66,14 @@ def suppressions(report):
     hidden["rules"] = sum(n > 0 for n in findings)
     if hidden != report["summary"]["suppressed"]:
         printed.append(f"what is suppressed adds up to {hidden}")
+    away = [(what, x) for what in ("errors", "leaks") for x in report[what] if x["status"] == "filtered"]
+    filtered = {"errors": 0, "leaks": 0, "blocks": 0, "bytes": 0}
+    for what, x in away:
+        filtered[what] += 1
+        filtered["blocks"] += x.get("blocks", 0)
+        filtered["bytes"] += x["bytes"] if what == "leaks" else 0
+    if filtered != report["summary"].get("filtered", filtered if not away else None):
+        printed.append(f"what is filtered adds up to {filtered}")
     for rule, n in zip(report["suppressions"], findings):
         if n and rule["findings"] != n:
             printed.append(f"{rule['name']} hides {n} findings, not {rule['findings']}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: suppress/recipes ci 60
-"""The commands of docs/suppressions.md for suppressions and baselines: its file of rules is accepted, its commands have the
+"""The commands of docs/suppressions.md for suppressions, filters and baselines: its file of rules is accepted, its commands have the
 documented results."""
 import os
 import re
@@ -23,7 +23,7 @@ def run(command):
 def main():
     with open(os.environ["RTC_SOURCE"] + "/docs/suppressions.md") as f:
         section = f.read()
-    rules, making, baseline = re.findall(r"^```\n(.*?)^```\n", section, re.M | re.S)
+    rules, making, parts, baseline = re.findall(r"^```\n(.*?)^```\n", section, re.M | re.S)
     os.symlink(THREE, "prog")
     write("readme.supp", rules)
     done = run("rtcheck --suppressions=readme.supp --print-suppressions --stale-suppressions ./prog")
@@ -38,6 +38,10 @@ def main():
         run("rtcheck ./prog")
         must(run(add.replace("mel-15787c7f", i)).returncode == 0, i)
     must(run(use).returncode == 7, "all are suppressed")
+
+    module, skip, thread = [run(re.sub(r" +#.*", "", line)) for line in parts.splitlines()]
+    must("; 5 findings filtered; " in module.stderr, module.stderr)
+    must(all(done.returncode == 7 and "filtered" not in done.stderr for done in (skip, thread)), skip.stderr, thread.stderr)
 
     update, compare = baseline.splitlines()
     must(run(update).returncode == 7 and run(compare).returncode == 7, "the baseline")

@@ -206,6 +206,7 @@ void finding_rules_free(struct finding_rules *j);
 struct print_options print_how(const struct options *o, int fd, const char *pool);
 /* Select the optional data that the options require; call it before report_collect. */
 void request_data(struct report *r, const struct options *o);
+struct filters filters_of(const struct options *o);
 /* Are GitHub workflow commands to be printed? */
 bool annotations_wanted(const struct options *o);
 unsigned kinds_shown(const struct options *o);

@@ -166,6 +166,12 @@ static const char *marker(const struct options *o, bool is_end)
     return *begin ? begin : NULL;
 }
 
+struct filters filters_of(const struct options *o)
+{
+    return (struct filters){option_text(o, "only-module"), option_text(o, "skip-module"),
+                            option_text(o, "only-thread")};
+}
+
 struct print_options print_how(const struct options *o, int fd, const char *pool)
 {
     return (struct print_options){
@@ -176,6 +182,7 @@ struct print_options print_how(const struct options *o, int fd, const char *pool
         .problem_kinds = problem_kinds(o),
         .baseline_kinds = baseline_kinds(o),
         .match = frames_to_match(o),
+        .filters = filters_of(o),
         .max_leaks = option_number(o, "max-leaks", 0),
         .gen_rules = strcmp(option_text(o, "gen-suppressions"), "no") != 0,
         .mappings = option_flag(o, "mappings"),

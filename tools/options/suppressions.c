@@ -47,9 +47,13 @@ static int baseline_gather(const struct options *o, struct baseline **out,
 {
     const char *path = option_text(o, "baseline");
     bool is_written = option_flag(o, "update-baseline");
+    struct filters filters = filters_of(o);
 
     if (is_written && !*path)
         return fail(err, -EINVAL, "option update-baseline: the file is missing: --baseline=FILE");
+    if (is_written && filters_are_given(&filters))
+        return fail(err, -EINVAL,
+                    "option update-baseline: not with --only-module, --skip-module, --only-thread");
     return *path ? baseline_read(out, path, is_written, err, TOOLS_ERROR_BYTES) : 0;
 }
 
@@ -72,6 +76,7 @@ int finding_rules_apply(const struct finding_rules *j, struct report *r, const s
 {
     const char *path = option_text(o, "baseline");
     unsigned kinds = baseline_kinds(o);
+    struct filters filters = filters_of(o);
     int bad = 0;
 
     report_suppress(r, j->rules);
@@ -79,6 +84,7 @@ int finding_rules_apply(const struct finding_rules *j, struct report *r, const s
         bad = report_write_baseline(r, path, j->baseline, kinds);
     else if (j->baseline)
         report_compare(r, j->baseline, kinds);
+    report_filter(r, &filters);
     report_hide_indirect(r, problem_kinds(o) | kinds_shown(o));
     return bad ? fail(err, bad, "baseline %s cannot be written: %s", path, strerror(-bad)) : 0;
 }
