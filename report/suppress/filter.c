@@ -3,7 +3,8 @@
  *
  * A finding is of the object in which its stack leaves the system's libraries: a double free of a
  * library is that of the library also if libc's fclose made the call. A bad write has neither a
- * stack nor a thread; it is of those that allocated its block.
+ * stack nor a thread; it is of those that allocated its block. A descriptor left open is of those that
+ * opened it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,8 @@ void report_filter(struct report *r, const struct filters *filters)
         return;
     for (uint32_t i = 0; i < r->error_count; i++) {
         struct error *e = &r->errors[i];
-        bool by_block = e->kind == ERROR_WUA && e->block_thread.number != 0;
+        bool by_block =
+            (e->kind == ERROR_WUA || e->kind == ERROR_FDL) && e->block_thread.number != 0;
         if (!is_hidden(&e->disposition))
             e->disposition.is_filtered = is_left_out(r, error_main_site(e), e->image,
                                                      by_block ? &e->block_thread : &e->thread);
