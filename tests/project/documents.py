@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # rtc-test: project/documents ci 60
-"""README.md is short, links between the documents lead to files, and sentences are short and in the field's words.
+"""README.md is short, links between the documents lead to files and headings, and sentences are short and in the field's words.
 
 Options in commands of rtcheck, and alone in code (`--json`), exist.  Sentences of README.md and docs/: at most 25 words, on average at most 15.  Tables and code are left out, and so are the
 parts of a sentence behind a colon or a semicolon, which count as sentences.
@@ -16,7 +16,8 @@ DOCUMENTS = [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]
 LINES, WORDS, AVERAGE = 150, 25, 15
 PERSON = re.compile(r"\b(tells?|told|says?|said|speaks?|spoken?|go(es)? on|going on|went on|stands?|stood|nobody|whoever|"
                     r"knew|hears?|heard|minds?|asks?|asked|wants|believes?|wishes)\b", re.IGNORECASE)
-LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
+QUESTIONS, QUESTIONS_LEAST = SOURCE / "docs/questions.md", 30
 VERBS = ("run", "report", "show", "suppress add", "list", "events", "stat", "dump", "selftest")
 COMMAND = re.compile(r"^(?:\$ |- run: | *- )?(rtcheck(?:-valgrind)? .*)$", re.MULTILINE)
 OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
@@ -51,13 +52,32 @@ def words(sentence):
     return len(re.findall(r"[\w'./-]*\w[\w'./-]*", sentence))
 
 
+def anchors(path):
+    """The headings of a document, as links name them."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+def unanswered(text):
+    """Questions without a link to the document that answers them."""
+    rows = [row.split("|") for row in text.splitlines() if row.startswith("| ") and "?" in row.split("|")[1]]
+    if len(rows) < QUESTIONS_LEAST:
+        yield f"{len(rows)} questions"
+    yield from (row[1].strip() for row in rows if len(row) != 5 or not row[2].strip() or not LINK.search(row[3]))
+
+
 KNOWN = options()
 counts = []
 for path in DOCUMENTS:
     name, text = path.relative_to(SOURCE), path.read_text()
-    for target in LINK.findall(text):
-        if not re.match(r"\w+://", target) and not (path.parent / target).exists():
+    for target, anchor in LINK.findall(text):
+        to = path.parent / target if target else path
+        if re.match(r"\w+://", target):
+            continue
+        if not to.exists():
             wrong.append(f"{name}: no file {target}")
+        elif anchor and anchor not in anchors(to):
+            wrong.append(f"{name}: no heading #{anchor} in {target}")
     wrong += [f"{name}: no option --{option}" for option in sorted(options_used(text) - KNOWN)]
     for sentence in sentences(text):
         counts.append(words(sentence))
@@ -67,6 +87,7 @@ for path in DOCUMENTS:
             wrong.append(f"{name}: {PERSON.search(sentence)[0]!r}: {sentence}")
 if len(DOCUMENTS) < 10 or len(counts) < 300 or sum(counts) > AVERAGE * len(counts):
     wrong.append(f"{len(DOCUMENTS)} documents, {len(counts)} sentences, {sum(counts) / len(counts):.1f} words each")
+wrong += [f"docs/questions.md: {question}" for question in unanswered(QUESTIONS.read_text())]
 lines = (SOURCE / "README.md").read_text().count("\n")
 if lines > LINES:
     wrong.append(f"README.md has {lines} lines, more than {LINES}")
