@@ -9,8 +9,8 @@
  *   - devices, where reading may have side effects;
  *   - alternate signal stacks of ours, unless a handler of the program runs there;
  *   - memory of valgrind, if it runs the program: it unmaps memory during our scan;
- *   - dead parts of stacks: below the live part (live.c), or all of a stack whose thread has ended.
- *     libc keeps stacks of ended threads, and they are full of stale pointers.
+ *   - dead parts of stacks: below the live part (live.c), or what libc leaves in the stack of a thread
+ *     that has ended.  libc keeps such stacks, and their tops are full of stale pointers.
  *
  * Regions that the program has registered are roots wherever they are readable, also inside heap
  * blocks.  Private memory that the program has written and then made read-only or inaccessible
@@ -217,6 +217,17 @@ static uintptr_t live_from(const struct stopped_thread *t, uintptr_t start, uint
 }
 
 /*
+ * Where the part begins that libc leaves in the stack of an ended thread.  Below it are pages with
+ * contents only if the memory is the program's own (pthread_attr_setstack) or has been reused.
+ */
+static uintptr_t dead_from(uintptr_t start, uintptr_t control_block)
+{
+    return control_block - start > LIBC_DEAD_STACK_BYTES
+               ? align_down(control_block - LIBC_DEAD_STACK_BYTES, PAGE_BYTES)
+               : start;
+}
+
+/*
  * Add a mapping above a guard.  The kernel may have merged several stacks in it: only the first is
  * known to begin where the mapping begins.
  */
@@ -234,6 +245,7 @@ static void add_guarded(struct search *s, const struct mapping *m)
                              is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
     } else if (known && ended) {
+        add_without_excluded(s, m, from, dead_from(from, known), ROOT_MAPPED, 0);
         from = known;
     }
     add_without_excluded(s, m, from, m->end, ROOT_MAPPED, 0);

@@ -371,6 +371,31 @@ static void break_closed(void)
     protect_break(PROT_NONE);
 }
 
+/* ---- memory that was a thread's stack ----------------------------------------------------------- */
+
+#define STACK_BYTES (1u << 20)
+
+static void *use_stack(void *unused)
+{
+    volatile char used[3 * PAGE];
+    for (size_t i = 0; i < sizeof used; i += PAGE / 2)
+        used[i] = 1;
+    return unused;
+}
+
+/* The program's own memory, above a guard as libc's stacks; data after the thread has ended. */
+static void stack_reused(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    char *all = map_at(NULL, STACK_BYTES + PAGE, READ_WRITE, MAP_PRIVATE, -1);
+    if (mprotect(all, PAGE, PROT_NONE) || pthread_attr_init(&attributes) ||
+        pthread_attr_setstack(&attributes, all + PAGE, STACK_BYTES) ||
+        pthread_create(&thread, &attributes, use_stack, NULL) || pthread_join(thread, NULL))
+        abort();
+    put_at(all + PAGE + STACK_BYTES / 2);
+}
+
 /* ---- the table ------------------------------------------------------------------------------------ */
 
 static const struct place rows[] = {
@@ -397,6 +422,7 @@ static const struct place rows[] = {
     {"one_descriptor", one_descriptor, "biu", "/dev/zero", NULL},
     {"data_protected", data_protected, "biu", "settings", NULL},
     {"data_closed", data_closed, "biu", "settings", NULL},
+    {"stack_reused", stack_reused, "biu", "mapped by the program", NULL},
     {"break_protected", break_protected, "biu", "heap", NULL},
     {"break_closed", break_closed, "biu", "heap", NULL},
     /* clang-format on */

@@ -41,6 +41,12 @@
 
 /* libc's data of a thread, from its control block upwards: always live. */
 #define LIBC_CONTROL_BYTES 4096u
+/*
+ * Of the stack of a thread that has ended libc keeps PTHREAD_STACK_MIN bytes below the last frame,
+ * the frames of the thread's start, and the static thread-local storage below the control block.
+ * The rest is discarded (MADV_DONTNEED).
+ */
+#define LIBC_DEAD_STACK_BYTES (64u << 10)
 
 ALWAYS_INLINE uintptr_t libc_control_block(void)
 {
