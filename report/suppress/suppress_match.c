@@ -298,7 +298,7 @@ static void match_error(struct match *m, struct error *e, bool counts)
     uint32_t entry = e->kind == ERROR_WUA   ? ENTRY_ALLOCATED
                      : e->kind == ERROR_FDL ? e->opener
                                             : e->entry;
-    uint32_t site = e->kind == ERROR_WUA || e->kind == ERROR_FDL ? e->alloc_stack : e->stack;
+    uint32_t site = error_main_site(e);
     struct subject f = {
         .code = code_of_error(e->kind),
         .address = e->address,

@@ -1,10 +1,10 @@
 /*
  * descriptors.c - --track-fds: descriptors closed twice, and descriptors left open.
  *
- * A table holds for each number the call that opened it last, and the call that closed it since.
- * It is filled by the functions of libc that the program calls (intercept/descriptors.c).  What
- * libc opens and closes itself is not seen, so the table is never the only evidence: a bad close is
- * one that the kernel refused (EBADF), and open at the end is what /proc/self/fd lists.
+ * A table has, for each descriptor, the call that opened it last and the call that closed it since.
+ * The interposed functions of libc fill it (intercept/descriptors.c).  It lacks what libc opens and
+ * closes internally.  So a finding never depends on the table alone: a bad close is a close that the
+ * kernel refused (EBADF), and the descriptors open at the end are read from /proc/self/fd.
  *
  * A descriptor is inherited if it was open at the start of the program, or before a fork in the
  * parent.  It is not left open, nor are stdin, stdout and stderr: a shell opens them for a child,

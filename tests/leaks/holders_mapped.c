@@ -119,7 +119,10 @@ static void small_block_with_guard(void)
     put_at(kept + 8);
 }
 
-/* The first page of a block does not exist in the child; the child holds a block of its own. */
+/*
+ * MADV_DONTFORK: the first page of a block of the parent is not mapped in the child.  The pointer to the
+ * child's block is in the second page.
+ */
 static void child_without_page(void)
 {
     kept = take_pages(2);

@@ -8,9 +8,10 @@
  *
  * The next definition is looked up at the first call, as a lazily bound function is.
  *
- * The file that contains DESCRIPTOR_JUMPS (src/intercept) defines next_<name>, a struct
- * next_function for each, checked_<name>, and resolve_descriptor_function, which returns the
- * address of the next definition.  descriptors_tracked is a byte.
+ * The file that contains DESCRIPTOR_JUMP(name) (src/intercept) defines next_<name>, a struct
+ * next_function, and checked_<name>.  The file that contains DESCRIPTOR_JUMP_RESOLVE defines
+ * resolve_descriptor_function, which returns the address of the next definition.
+ * descriptors_tracked is a byte.
  */
 #ifndef DESCRIPTOR_JUMP_H
 #define DESCRIPTOR_JUMP_H
