@@ -9,15 +9,19 @@
  *
  * rtc-build: -pthread
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
+#include <mqueue.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,8 +31,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <wordexp.h>
@@ -120,6 +127,52 @@ static char *const good_list[] = {(char[]){"true"}, NULL};
 static const char program[] = "/bin/true", missing[] = "/nonexistent/program";
 
 sighandler_t bsd_signal(int number, sighandler_t handler); /* which this C's header hides */
+/* The following are declared only where sources are fortified. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags);
+int __openat64_2(int folder, const char *path, int flags);
+
+/* A listening socket with a connection to accept. */
+static int with_connection(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof address.sun_family; /* no name given: the kernel chooses one */
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0), other = socket(AF_UNIX, SOCK_STREAM, 0);
+    bind(listener, (struct sockaddr *)&address, length);
+    listen(listener, 1);
+    length = sizeof address;
+    getsockname(listener, (struct sockaddr *)&address, &length);
+    connect(other, (struct sockaddr *)&address, length);
+    return listener;
+}
+
+/* A socket with a message that carries a descriptor. */
+static int with_message(void)
+{
+    int ends[2], sent = 1;
+    alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof sent)] = {0};
+    struct iovec text = {(char[]){"x"}, 1};
+    struct msghdr message = {.msg_iov = &text,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+    *part = (struct cmsghdr){CMSG_LEN(sizeof sent), SOL_SOCKET, SCM_RIGHTS};
+    memcpy(CMSG_DATA(part), &sent, sizeof sent);
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    sendmsg(ends[0], &message, 0);
+    return ends[1];
+}
+
+static long receive_descriptor(void *control)
+{
+    struct iovec text = {(char[]){"x"}, 1};
+    struct msghdr message = {
+        .msg_iov = &text, .msg_iovlen = 1, .msg_control = control, .msg_controllen = 64};
+    return recvmsg(with_message(), &message, 0);
+}
+
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* Return the result of the function; errno is printed with it. */

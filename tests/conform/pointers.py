@@ -12,7 +12,8 @@ from harness import SOURCE, Run, main, must, run_plain
 
 # Functions without pointer arguments, or with one that the runtime interprets.
 NO_POINTER = set('on_exit __cxa_atexit __cxa_at_quick_exit fork _Fork _exit _Exit abort sbrk __sbrk mlockall munlockall mallinfo mallinfo2 __libc_mallinfo malloc_stats '
-                 'malloc_trim mallopt __register_atfork'.split())
+                 'malloc_trim mallopt __register_atfork close close_range closefrom dup dup2 dup3 epoll_create epoll_create1 '
+                 'eventfd fanotify_init inotify_init inotify_init1 posix_openpt socket timerfd_create tmpfile tmpfile64'.split())
 ALLOCATOR = re.compile(r'(c|m|re|v|pv|aligned_)?alloc$|reallocarray|memalign|free|cfree|free_(aligned_)?sized|'
                        r'malloc_(usable_size|info)|__libc_\w+|_Z\w+')
 OWN = re.compile(r'_?_?rtc_\w+|__lsan_\w+')
@@ -49,4 +50,6 @@ def same(how, *arguments, options=()):
 if __name__ == '__main__':
     main([('table_is_whole', table_is_whole), ('by_launcher', same('launcher')), ('by_hand', same('hand')),
           ('in_a_sandbox', same('launcher', '--sandbox')),
-          ('all_events', same('launcher', options=['events=all']))])
+          ('all_events', same('launcher', options=['events=all'])),
+          ('descriptors', same('launcher', options=['track-fds=all'])),
+          ('descriptors_in_a_sandbox', same('launcher', '--sandbox', options=['track-fds=all']))])
