@@ -94,6 +94,7 @@ void image_update(struct image *image, const struct image_header *h)
 {
     image->state = atomic_load_explicit(&h->state, memory_order_relaxed);
     image->flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
+    image->missing_features = __atomic_load_n(&h->missing_features, __ATOMIC_RELAXED);
     image->malloc_fill = h->malloc_fill;
     image->free_fill = h->free_fill;
     image->private_segments = atomic_load_explicit(&h->private_segments, memory_order_relaxed);
@@ -127,7 +128,6 @@ static void image_add(struct report *r, uint32_t number, uint32_t area,
                               ? h->stack_frames
                               : RTC_STACK_FRAMES;
     image->start_ns = h->start_ns;
-    image->missing_features = h->missing_features;
     image->wait_status = -1;
     image->exe = text_copy(h->exe, sizeof h->exe);
     image->name = text_copy(h->name, sizeof h->name);

@@ -133,6 +133,7 @@ static void fill_header(struct image_header *h, const struct image_request *requ
     h->quarantine_bytes = pool_knobs.quarantine_bytes;
     h->malloc_fill = (uint16_t)(pool_knobs.malloc_fill + 1);
     h->free_fill = (uint16_t)(pool_knobs.free_fill + 1);
+    h->missing_features = os_missing_features();
     atomic_store_explicit(&h->flags, request->flags, memory_order_relaxed);
     os_thread_name(h->name);
     if (parent)
@@ -186,7 +187,6 @@ void image_start(const struct image_request *request)
     fill_header(h, request, parent);
     own.header = h;
     memcpy(&own.first, h, sizeof own.first);
-    image_note_losses();
     area_publish(0);
     if (run_contains(h))
         segments_reserve(own.number == 1 ? ROOM_OF_RUN : ROOM_OF_IMAGE);

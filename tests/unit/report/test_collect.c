@@ -258,6 +258,30 @@ static void test_taken_back_before_it_was_read(void **state)
     finish(r, &b);
 }
 
+/* The launcher reads a header early; the process finds out later what its kernel lacks. */
+static void test_features_lost_after_the_first_look(void **state)
+{
+    struct build b = build_begin();
+    uint32_t area = build_image(&b, 1, 0, 100, IMAGE_ROOT);
+    const uint64_t lost = 1ull << 2;
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+    int fd = build_fd(&b);
+
+    (void)state;
+    assert_int_equal(report_open_fd(&r, fd, "test", err), 0);
+    assert_int_equal(images_refresh(r), 0);
+    assert_int_equal(image_main(r)->missing_features, 0);
+    off_t at = (off_t)(area_offset(r->view.run, area) + RTC_AREA_HEAD_BYTES +
+                       offsetof(struct image_header, missing_features));
+    assert_int_equal(pwrite(fd, &lost, sizeof lost, at), sizeof lost);
+    assert_int_equal(report_collect(r, err), 0);
+    assert_int_equal(image_main(r)->missing_features, lost);
+    close(fd);
+    r->view.fd = -1;
+    finish(r, &b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_equal_names_are_distinguished),
         cmocka_unit_test(test_taken_back_by_others),
         cmocka_unit_test(test_taken_back_before_it_was_read),
+        cmocka_unit_test(test_features_lost_after_the_first_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
