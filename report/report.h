@@ -121,12 +121,6 @@ struct report_image_fact report_main_image(struct report *r);
  */
 void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage);
 
-/*
- * Set the value of PYTHONMALLOC that the run's programs got, or NULL. Without this call it is not
- * known, and there is no note about python's allocator.
- */
-void report_set_pythonmalloc(struct report *r, const char *value);
-
 /* Counts of --counters for the program, its threads and children. The caller owns the strings. */
 struct counter_reading {
     bool known;  /* false: there is no number */

@@ -309,7 +309,6 @@ static int report_end_of_file(struct report *r, const char *path, int *wanted_st
         request_data(r, &o);
         bad = report_collect(r, err);
     }
-    report_set_pythonmalloc(r, getenv("PYTHONMALLOC")); /* the program started this reporter */
     if (!bad)
         bad = take_lsan(&o, r, !option_flag(&o, "quiet"), err);
     if (!bad)

@@ -457,7 +457,6 @@ static enum control report_result(struct run *r)
     if (r->report) {
         report_set_counters(r->report, r->counter_rows, r->counter_count);
         report_set_measured(r->report, &r->measuring.result);
-        report_set_pythonmalloc(r->report, getenv("PYTHONMALLOC"));
         report_set_exit(r->report, (uint32_t)r->started.pid, r->wait_status, &r->usage);
         if (report_collect(r->report, r->err) != 0) {
             report_close(r->report);

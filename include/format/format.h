@@ -44,7 +44,7 @@
  * fields where earlier ones have zeros, or segment kinds, which older readers skip.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 11u
+#define RTC_VERSION_MINOR 12u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES \
@@ -240,6 +240,7 @@ enum image_end {
 /* 0x400u: minor version 6, no longer used by readers */
 #define IMAGE_FAULT_OF_FREED \
     0x800u /* killed at an address read from freed memory (by its fill); minor version 7 */
+#define IMAGE_PYTHON_MALLOC 0x1000u /* PYTHONMALLOC makes python use malloc; minor version 12 */
 
 /* image_header.checks: minor version 2; 0 in files of earlier versions */
 #define CHECK_MADE 0x01u        /* the field is valid */

@@ -110,7 +110,6 @@ struct report {
     const struct baseline *baseline; /* known findings; NULL: none */
     char *sysroot;                   /* of the run's machine; NULL: none */
     char *debug_path;           /* folders of debugging information, for libdwfl; NULL: default */
-    bool python_has_pools;      /* PYTHONMALLOC does not make python use malloc */
     bool is_mangled;            /* names are printed as the linker has them */
     bool no_symbols;            /* no symbols are read: the helper failed or cannot be used */
     time_t wasted_wait_seconds; /* lost on debuginfod servers that had no file */

@@ -208,12 +208,6 @@ static struct costs costs_of(const struct rusage *usage)
     };
 }
 
-/* "malloc", "malloc_debug" */
-void report_set_pythonmalloc(struct report *r, const char *value)
-{
-    r->python_has_pools = !value || strncmp(value, "malloc", 6) != 0;
-}
-
 void report_set_exit(struct report *r, uint32_t pid, int wait_status, const struct rusage *usage)
 {
     struct costs costs = usage ? costs_of(usage) : (struct costs){0};

@@ -188,26 +188,15 @@ static bool is_python(const struct image *image)
     return *end == '\0';
 }
 
-/* As in "env PYTHONMALLOC=malloc python3", and in commands of a shell. */
-static bool is_set_by_argument(const struct image *image)
-{
-    for (const char *arg = NULL; (arg = argv_next(image, arg));)
-        if (strstr(arg, "PYTHONMALLOC=malloc"))
-            return true;
-    return false;
-}
-
 void note_python(const struct report *r, struct notes *notes)
 {
     struct process_set f = {0};
 
-    for (const struct image *image = r->images; image && r->python_has_pools;
-         image = image->hh.next) {
-        if (is_set_by_argument(image))
-            return;
-        if (is_python(image))
+    if (r->view.run->version_minor < 12) /* the flag is not known */
+        return;
+    for (const struct image *image = r->images; image; image = image->hh.next)
+        if (is_python(image) && !(image->flags & IMAGE_PYTHON_MALLOC))
             process_set_add(&f, image);
-    }
     if (f.count > 0)
         note_add(notes, false,
                  "%s: python's own allocator hides blocks of up to 512 bytes; "

@@ -384,9 +384,10 @@ static struct image_request child_request(const struct lease *lease)
         .lease = lease ? (uint32_t)(lease - run_leases()) + 1 : 0,
         .first_thread = threads_next_number(),
         .frames = image()->stack_frames,
-        .flags = (atomic_load(&image()->flags) &
-                  (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_BY_HAND | IMAGE_RECORD_WIDE)) |
-                 (os_sandboxed() ? IMAGE_SANDBOXED : 0),
+        .flags =
+            (atomic_load(&image()->flags) & (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_BY_HAND |
+                                             IMAGE_RECORD_WIDE | IMAGE_PYTHON_MALLOC)) |
+            (os_sandboxed() ? IMAGE_SANDBOXED : 0),
     };
 }
 

@@ -101,7 +101,8 @@ static void start(char **envp)
         .first_thread = 1,
         .flags = (setup.in_file ? IMAGE_HEAP_IN_FILE : 0) |
                  (run_header() && run_header()->mode == RUN_BY_HAND ? IMAGE_BY_HAND : 0) |
-                 (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0),
+                 (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0) |
+                 (variable(envp, "PYTHONMALLOC=malloc") ? IMAGE_PYTHON_MALLOC : 0), /* or _debug */
     };
     image_start(&request);
     costs_start();
