@@ -12,8 +12,9 @@ INTERPOSER = str(BUILD / "tests/bench/backtrace.so")
 
 # variables: environment that selects the tool; words: prefix of the command. sound: the run must succeed and
 # print the program's output; a failure of a column that is not sound is shown in its cell. slow: run with
-# programs only (these, if any are named), one round.
-Front = collections.namedtuple("Front", "variables words sound slow names", defaults=(True, False, ()))
+# programs only (these, if any are named), one round.  builds: {program: the build of it that is run}, for a tool
+# that needs a build of its own; other programs are not run.
+Front = collections.namedtuple("Front", "variables words sound slow names builds", defaults=(True, False, (), None))
 
 
 def installed(library):
@@ -42,9 +43,19 @@ def unwinders():
     return {**found, **lsan()}
 
 
+def asan(place):
+    """AddressSanitizer: tests/bench/load.c built with it.  Without its runtime library there is no column."""
+    built = place / "load-asan"
+    done = subprocess.run(["cc", "-O2", "-g", "-pthread", "-fsanitize=address", SOURCE / "tests/bench/load.c", "-o", built],
+                          capture_output=True, check=False)
+    if done.returncode:
+        return {}
+    return {"ASan": Front(["ASAN_OPTIONS=exitcode=0"], [], False, builds={str(BUILD / "tests/bench/load"): str(built)})}
+
+
 def columns(place, slow_names=()):
     """By name, glibc first.  A tool that is not installed has no column."""
-    found = {"glibc": Front([], []), **unwinders()}
+    found = {"glibc": Front([], []), **unwinders(), **asan(place)}
     if shutil.which("heaptrack"):
         found["heaptrack -r"] = Front([], ["heaptrack", "-r", "-o", str(place / "heaptrack")], False)
     if shutil.which("valgrind"):

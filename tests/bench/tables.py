@@ -17,9 +17,11 @@ def run_once(row, front, place):
     """(CPU seconds, resident KiB, output); None: the run failed, which is printed."""
     result = place / "result"
     result.unlink(missing_ok=True)
-    words = [str(MEASURE), str(result), str(row.times)] + row.variables + front.variables
+    words = [str(MEASURE), str(result), str(row.times)] + row.variables + front.variables + front.words
+    program, *arguments = row.command
+    words += [(front.builds or {}).get(program, program), *arguments]
     try:
-        done = subprocess.run(words + front.words + row.command, stdin=subprocess.DEVNULL,
+        done = subprocess.run(words, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=PATIENCE)
         status, printed = done.returncode, done.stderr[-300:]
     except subprocess.TimeoutExpired:
@@ -33,6 +35,8 @@ def run_once(row, front, place):
 
 def is_measured(row, front, number):
     """In round `number`?"""
+    if front.builds and row.command[0] not in front.builds:
+        return False
     return not front.slow or (row.real and number == 0 and row.name in (front.names or [row.name]))
 
 
