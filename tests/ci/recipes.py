@@ -10,39 +10,15 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
-from harness import BUILD, SOURCE, clean_environment, main, must, read_text
+from blocks import block
+from harness import SOURCE, clean_environment, main, must, read_text
 
 PROJECT = SOURCE + '/tests/ci/project'
 
 
-def recipes():
-    """The fenced blocks of the section, each with the text before it."""
-    section = read_text(SOURCE + '/docs/ci.md').split('\n## ')[0]
-    return re.findall(r'\n\n([^`]*?(?:`[^`\n]+`[^`]*?)*)\n\n```(sh|yaml)\n(.*?)```', '\n\n' + section, re.S)
-
-
-def recipe(words, kind='sh'):
-    found = [text for before, k, text in recipes() if words in before and k == kind]
-    must(len(found) == 1, 'recipes with', repr(words), len(found))
-    return found[0]
-
-
-def installed(stage):
-    """An installation like that of cmake --install (project/install), which an ordinary user may not run: it writes
-    into the build."""
-    if not hasattr(stage, 'prefix'):
-        stage.prefix = stage.room()
-        for source, to in ((BUILD + '/bin/rtcheck', 'bin'), (BUILD + '/lib/librtcheck.so', 'lib'),
-                           (SOURCE + '/tools/cmake/rtcheckConfig.cmake', 'share/cmake/rtcheck'),
-                           (BUILD + '/rtcheckConfigVersion.cmake', 'share/cmake/rtcheck')):
-            os.makedirs(stage.prefix + '/' + to, exist_ok=True)
-            shutil.copy(source, stage.prefix + '/' + to)
-    return stage.prefix
-
-
 def follow(stage, text, folder, options=''):
     """Status and output of a recipe, line by line as a build server runs it."""
-    prefix = installed(stage)
+    prefix = stage.installed()
     path = os.environ['PATH'] if '/opt/rtcheck' in text or 'ctest' in text else prefix + '/bin:' + os.environ['PATH']
     env = {**clean_environment(), 'PATH': path, 'RTCHECK_POOL_DIR': stage.room(),
            'XDG_STATE_HOME': stage.room(), 'TERM': 'dumb'}
@@ -70,7 +46,7 @@ def baseline(stage, *program):
     """All findings of the program are in the baseline."""
     path = stage.room() + '/known'
     env = {**clean_environment(), 'XDG_STATE_HOME': stage.room()}
-    done = subprocess.run([installed(stage) + '/bin/rtcheck', '-q', '--baseline=' + path, '--update-baseline', *program], env=env,
+    done = subprocess.run([stage.installed() + '/bin/rtcheck', '-q', '--baseline=' + path, '--update-baseline', *program], env=env,
                           timeout=60, capture_output=True, text=True)
     must(done.returncode == 0 and read_text(path).count('"id"') == 1, done.stderr)
     return 'baseline=' + path
@@ -85,9 +61,9 @@ def last_lines(text, n):
     return '\n'.join(text.rstrip().split('\n')[-n:])
 
 
-def ctest(words, package):
+def ctest(text, package):
     def check(stage):
-        folder, text = project(stage), recipe(words)
+        folder = project(stage)
         status, printed = follow(stage, text, folder)
         pattern = r'MemCheck +#\d+: (\w+) [ .]*(\**\w+)'
         want = {'fine': 'Passed', 'leaky': 'Failed', 'unchecked': 'Failed'}
@@ -134,7 +110,7 @@ def package_version(stage):
 
 def ctest_sanitizer(stage):
     """Each of the two patterns in its last line is sufficient."""
-    folder, text = project(stage), recipe('LeakSanitizer mode')
+    folder, text = project(stage), block('docs/ci.md', 'LeakSanitizer mode')
     status, printed = follow(stage, text, folder)
     must(status != 0 and 'Cannot find memory tester output file' in printed, status, printed)
     lines = text.rstrip().split('\n')
@@ -145,7 +121,7 @@ def ctest_sanitizer(stage):
 
 
 def meson(stage):
-    folder, text = project(stage), recipe('Meson')
+    folder, text = project(stage), block('docs/ci.md', 'Meson; 99')
     status, printed = follow(stage, text, folder)
     pattern = r'^\d/3 (\w+) +(\w+ )'
     want = {'fine': 'OK', 'leaky': 'ERROR', 'unchecked': 'FAIL'}
@@ -156,7 +132,7 @@ def meson(stage):
 
 
 def automake(stage):
-    folder, text = project(stage), recipe('Automake')
+    folder, text = project(stage), block('docs/ci.md', 'Automake:')
     status, printed = follow(stage, 'autoreconf -i', folder)
     must(status == 0, printed)
     status, printed = follow(stage, text, folder)
@@ -175,11 +151,11 @@ def program(stage):
 
 
 def github(stage):
-    folder = program(stage)
-    command = re.search(r'^- run: (.*)$', recipe('GitHub', 'yaml'), re.M).group(1)
+    folder, text = program(stage), block('docs/ci.md', 'GitHub: annotations')
+    command = re.search(r'^- run: (.*)$', text, re.M).group(1)
     status, printed = follow(stage, 'export GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=page\n' + command, folder)
     must(status == 23 and re.search('^::error file=', printed, re.M), status, printed)
-    with open(folder + '/' + re.search('sarif_file: (.*)', recipe('GitHub', 'yaml')).group(1)) as f:
+    with open(folder + '/' + re.search('sarif_file: (.*)', text).group(1)) as f:
         must(len(json.load(f)['runs'][0]['results']) == 1, 'results')
     must('memory leak' in read_text(folder + '/page'), read_text(folder + '/page'))
     status, printed = follow(stage, command, folder, rules(stage))
@@ -187,7 +163,7 @@ def github(stage):
 
 
 def gitlab(stage):
-    folder, text = program(stage), recipe('GitLab', 'yaml')
+    folder, text = program(stage), block('docs/ci.md', 'GitLab: in')
     command = re.search(r'^    - (rtcheck.*)$', text, re.M).group(1)
     status, printed = follow(stage, command, folder)
     must(status == 23, status, printed)
@@ -197,6 +173,6 @@ def gitlab(stage):
 
 
 if __name__ == '__main__':
-    main([('ctest_package', ctest('by `find_package(rtcheck)`', True)),
-          ('ctest_command', ctest('in an unchanged project', False))] +
+    main([('ctest_package', ctest(block('docs/ci.md', 'by `find_package(rtcheck)`'), True)),
+          ('ctest_command', ctest(block('docs/ci.md', 'in an unchanged project'), False))] +
          [(f.__name__, f) for f in (ctest_package_again, package_version, ctest_sanitizer, meson, automake, github, gitlab)])

@@ -3,19 +3,18 @@
 """docs/allocators.md: its program is run, with a checker and without."""
 import json
 import os
-import re
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from blocks import block
 
 BUILD, SOURCE = os.environ["RTC_BUILD"], os.environ["RTC_SOURCE"]
 
 
 def main():
-    with open(SOURCE + "/docs/allocators.md") as f:
-        section = f.read()
-    [program] = re.findall(r"^```c\n(.*?)^```\n", section, re.M | re.S)
     with open("prog.c", "w") as f:
-        f.write(program)
+        f.write(block("docs/allocators.md", "rtc_record_malloc(p, bytes)"))
     subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-I", SOURCE + "/include", "prog.c", "-o", "prog"], check=True)
     env = dict(os.environ, XDG_STATE_HOME=os.getcwd())
     done = [subprocess.run(words + ["./prog"], env=env, timeout=60).returncode

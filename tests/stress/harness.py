@@ -8,6 +8,7 @@ which failed, and ends with 1 if any did.
 The environment has the paths: RTC_SOURCE (the tree) and RTC_BUILD (the build).
 """
 import argparse
+import glob
 import json
 import os
 import random
@@ -22,6 +23,12 @@ import traceback
 SOURCE = os.environ.get('RTC_SOURCE') or os.path.abspath(__file__ + '/../../..')
 BUILD = os.environ.get('RTC_BUILD') or SOURCE + '/build'
 NOT_IN_CONTROL = 120
+INSTALLED = ((BUILD + '/bin/rtcheck*', 'bin'), (BUILD + '/lib/librtcheck.so', 'lib'),
+             (SOURCE + '/include/rtcheck/*.h', 'include/rtcheck'), (BUILD + '/rtcheck.pc', 'lib/pkgconfig'),
+             (SOURCE + '/tools/cmake/rtcheckConfig.cmake', 'share/cmake/rtcheck'),
+             (BUILD + '/rtcheckConfigVersion.cmake', 'share/cmake/rtcheck'),
+             (BUILD + '/share/man/man1/*', 'share/man/man1'), (BUILD + '/share/man/man3/*', 'share/man/man3'),
+             (SOURCE + '/man/*.5', 'share/man/man5'))
 
 
 class Failure(Exception):
@@ -51,6 +58,7 @@ class Stage:
         self.rtcheck = BUILD + '/bin/rtcheck'
         self.library = BUILD + '/lib/librtcheck.so'
         self.count = 0
+        self.prefix = None
 
     def sample(self, ci, full):
         return full if self.full else ci
@@ -66,6 +74,17 @@ class Stage:
         path = '%s/%d' % (self.dir, self.count)
         os.mkdir(path)
         return path
+
+    def installed(self):
+        """An installation like that of cmake --install (project/install), which an ordinary user may not run: it writes
+        into the build."""
+        if not self.prefix:
+            self.prefix = self.room()
+            for source, to in INSTALLED:
+                os.makedirs(self.prefix + '/' + to, exist_ok=True)
+                for path in glob.glob(source):
+                    shutil.copy(path, self.prefix + '/' + to, follow_symlinks=False)
+        return self.prefix
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -9,6 +9,9 @@ import sys
 
 from checks import must, write
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from blocks import block
+
 BUILD = os.environ["RTC_BUILD"]
 THREE = BUILD + "/tests/suppress/three"
 
@@ -21,9 +24,10 @@ def run(command):
 
 
 def main():
-    with open(os.environ["RTC_SOURCE"] + "/docs/suppressions.md") as f:
-        section = f.read()
-    rules, making, parts, baseline = re.findall(r"^```\n(.*?)^```\n", section, re.M | re.S)
+    rules = block("docs/suppressions.md", "Memcheck:Leak")
+    making = block("docs/suppressions.md", "rtcheck suppress add")
+    parts = block("docs/suppressions.md", "rtcheck --only-module")
+    baseline = block("docs/suppressions.md", "rtcheck --baseline")
     os.symlink(THREE, "prog")
     write("readme.supp", rules)
     done = run("rtcheck --suppressions=readme.supp --print-suppressions --stale-suppressions ./prog")
