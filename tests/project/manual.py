@@ -11,6 +11,7 @@ import sys
 
 SOURCE, BUILD = pathlib.Path(os.environ["RTC_SOURCE"]), pathlib.Path(os.environ["RTC_BUILD"])
 SHARE = BUILD / "share"
+VERBS = {"report", "show", "suppress", "list", "events", "stat", "dump", "selftest"}
 FISH = "fish/vendor_completions.d/rtcheck.fish"
 wrong = []
 
@@ -54,6 +55,10 @@ def check_options():
     same("zsh", set(re.findall(r"'--([a-z0-9-]+)", zsh.rpartition("    *)\n")[2])) - {"help"}, table)
     fish = (SHARE / FISH).read_text()
     same("fish", set(re.findall(r"-n 'true' -l ([a-z0-9-]+)", fish)) - {"help"}, table)
+    verbs = re.findall(r"^    (\w+)\) options='(.*)' ;;$", bash, re.M)
+    same("verbs of bash", {verb for verb, _ in verbs}, VERBS)
+    for verb, words in verbs:
+        same(f"bash, {verb}", set(re.findall(r"--([a-z0-9-]+)", words)) - {"help"}, help_of(verb))
     for verb in ("report", "stat"):
         same(f"rtcheck-{verb}.1", options_of_page(text_of(SHARE / f"man/man1/rtcheck-{verb}.1")) - {"help"},
              set(re.findall(r"^  --([a-z0-9-]+)", output(BUILD / "bin/rtcheck", verb, "--help=all")[0], re.M)) - {"help"})
