@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: project/code_blocks ci 120
-# rtc-test: project/code_blocks_full full 900 --full
+# rtc-test: project/code_blocks_full full 1800 --full
 """Every command and code block of README.md, docs/ and the man pages is run, by this test or by another.
 
 A block is one of these, or the test fails:

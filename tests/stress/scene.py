@@ -86,7 +86,7 @@ class Scene:
     def run(self, command, text=''):
         """Status and output."""
         done = subprocess.run(['bash', '-c', self.here(command)], cwd=self.folder, env=self.environment(), input=text,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', timeout=300)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', timeout=1200)
         return done.returncode if done.returncode < 128 else 128 - done.returncode, done.stdout
 
     def run_beside(self, command):
