@@ -17,6 +17,10 @@ Of code within sentences, commands of rtcheck, tools/ and tests/ with an argumen
 Not run are, because they are no complete commands: names of programs, verbs, options (project/documents checks that these
 exist), functions and files; commands of other programs (kill, nginx, valgrind); texts that a program prints.
 
+Some commands run in another form.  tools/run is a stand-in, because project/run runs the real one; tests/bench/run has
+--smoke (without arguments it is the test `bench`); tests/panel/run names a bug that does not exist, because panel/run needs a
+network; of tools/test only the test that -R names is looked up; man prints where the page is.
+
 --full: also commands that build the project, and those that need lists of packages.
 """
 import itertools
