@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 skip() {
-    echo "skip: $*"
+    echo "skip: project/${0##*/}: $*"
     exit 77
 }
 
