@@ -418,6 +418,9 @@ int report_write_check(const char *path);
 void report_print_file(struct report *r, enum report_file what, FILE *out,
                        const struct print_options *how);
 
+/* Write another file in the same way. `put` returns 0 or -errno, and on failure no file is left. */
+int report_write_by(const char *path, int (*put)(FILE *out, void *arg), void *arg);
+
 /* Print the run as Markdown, for GitHub's summary page of a job. */
 void report_print_summary(struct report *r, FILE *out, const struct print_options *how);
 
@@ -434,6 +437,64 @@ int report_dump(struct report *r, FILE *out);
  * whole. -EEXIST: a file of this name exists, and is not changed.
  */
 int report_save(int fd, const char *path, uint64_t max_bytes);
+
+/*
+ * Packs: a run with the files of this machine that its names come from (tools/pack).
+ *
+ * Read all names that a report of the run may print. Call after report_collect, and before the
+ * functions below.
+ */
+void report_names_read(struct report *r);
+
+/* Copy the run file as report_save does, into an empty file. Returns -errno. */
+int report_copy_run(const struct report *r, int to);
+
+/* A program or shared object whose symbols a report of the run uses. */
+struct report_object {
+    uint32_t index;
+    const char *path; /* on the machine of the run */
+    const uint8_t *build_id;
+    uint32_t build_id_bytes; /* 0: none was recorded */
+    const char *symbols;     /* "lines", "no file", "another build", ..: as in the JSON report */
+    bool is_read;            /* the symbols are of this run's build */
+};
+
+/* The first object from number `index` on. false: there is none. */
+bool report_object(const struct report *r, uint32_t index, struct report_object *out);
+/* Open the file of object `index` for reading. Returns a descriptor or -1. */
+int report_object_open(const struct report *r, uint32_t index);
+/*
+ * Call `each` for the separate files of debugging information of an object: an open descriptor, and
+ * the path below a sysroot at which report_find_files finds the file. Returns the first value of
+ * `each` that is not 0, or 0.
+ */
+int report_debug_files(struct report *r, uint32_t index,
+                       int (*each)(int fd, const char *path, void *arg), void *arg);
+
+/* A source file that names of a report refer to. */
+#define REPORT_DIGEST_BYTES 33 /* XXH3, 128 bits, in hexadecimal */
+struct report_source {
+    const char *path;
+    int fd;          /* -1: it is not on this machine, or not to be shown (text/source.c) */
+    uint64_t bytes;  /* 0 without the file, as the fields below */
+    int64_t mtime_s; /* time of its last change */
+    char digest[REPORT_DIGEST_BYTES];
+};
+
+/* Call `each` for all of them, in the order of their paths; the same return value. */
+int report_sources(struct report *r, int (*each)(const struct report_source *source, void *arg),
+                   void *arg);
+
+/*
+ * Use the files of the pack `path`, which are below the folder `root` by their paths on the machine of the run: as
+ * a sysroot, unless report_find_files is called with another. Objects without a build-id, which
+ * cannot be compared, are read from `root` only. Of sources, only lines of those are printed that
+ * report_source_known has named and that have the same digest. Call before report_collect.
+ */
+void report_use_pack(struct report *r, const char *path, const char *root);
+void report_source_known(struct report *r, const char *path, const char *digest);
+/* The number of source files that have another digest or are not known; *first: one of them. */
+uint32_t report_sources_refused(const struct report *r, const char **first);
 
 void report_close(struct report *r);
 

@@ -4,6 +4,7 @@
  *   memory.c      allocation that does not fail
  *   search.c      binary search by start address
  *   write.c       whole files: read, or replaced by rename
+ *   digest.c      the digest of a file
  *   text.c        untrusted text made safe for a terminal, and amounts in words
  *   text_error.c  messages about mistakes in an input file
  *   demangle.c    linkage name -> name in the source
@@ -49,13 +50,18 @@ size_t begun_before(const void *items, size_t count, size_t stride, uint64_t add
 /* Read a whole file into memory, freed by the caller. NULL: errno is set. */
 char *file_read(const char *path, size_t *bytes);
 /*
- * Write the output of `put` to a temporary file, then rename it to `path`. A file that is not
- * regular is written in place. Return 0 or -errno.
+ * Write the output of `put`, which returns 0 or -errno, to a temporary file, then rename it to
+ * `path`. A file that is not regular is written in place. Return 0 or -errno.
  */
-typedef void write_put(FILE *out, void *arg);
+typedef int write_put(FILE *out, void *arg);
 int write_whole(const char *path, write_put *put, void *arg);
 /* Could write_whole write the file now? Nothing is created. Return 0 or -errno. */
 int write_whole_check(const char *path);
+
+/* ---- digest.c -------------------------------------------------------------------------------- */
+
+/* The digest of all bytes of a file, from its start. Return 0 or -errno. */
+int digest_of_file(int fd, char digest[REPORT_DIGEST_BYTES]);
 
 /* ---- text_error.c ---------------------------------------------------------------------------- */
 

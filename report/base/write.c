@@ -39,10 +39,12 @@ char *file_read(const char *path, size_t *bytes)
 /* Closes `out` in any case. */
 static int put_and_close(FILE *out, write_put *put, void *arg)
 {
-    int err;
+    int err = put(out, arg);
 
-    put(out, arg);
-    err = fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+    if (fflush(out) != 0 && !err)
+        err = -errno;
+    if (ferror(out) && !err)
+        err = -EIO;
     return fclose(out) != 0 && !err ? -errno : err;
 }
 

@@ -113,6 +113,11 @@ static int save_to(int to, int from, const struct run_header *run, uint64_t max_
     return err;
 }
 
+int view_save(const struct view *v, int to, uint64_t max_bytes)
+{
+    return save_to(to, v->fd, v->run, max_bytes);
+}
+
 /* Never replaces a file: a process in another pid namespace may have made one of this name. */
 static int give_name(const char *beside, const char *path)
 {

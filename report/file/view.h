@@ -46,6 +46,8 @@ int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR
 /* Read the tables again, during a run. The old tables stay if the new ones are invalid. */
 int view_refresh(struct view *v);
 void view_close(struct view *v);
+/* save.c: write a sparse copy of the run into an empty file; -EFBIG beyond max_bytes. */
+int view_save(const struct view *v, int to, uint64_t max_bytes);
 
 const struct area_entry *view_area_entry(const struct view *v, uint32_t area);
 const struct lease *view_lease(const struct view *v, uint32_t index);

@@ -11,11 +11,12 @@ struct printing {
     const struct print_options *how;
 };
 
-static void print_to(FILE *out, void *printing)
+static int print_to(FILE *out, void *printing)
 {
     const struct printing *p = printing;
 
     p->print(p->r, out, p->how);
+    return 0;
 }
 
 static printer *const printers[REPORT_FILE_COUNT] = {
@@ -35,6 +36,11 @@ int report_write(struct report *r, enum report_file what, const char *path,
     struct printing p = {r, printers[what], how};
 
     return write_whole(path, print_to, &p);
+}
+
+int report_write_by(const char *path, int (*put)(FILE *out, void *arg), void *arg)
+{
+    return write_whole(path, put, arg);
 }
 
 int report_write_check(const char *path)

@@ -6,6 +6,7 @@
  *   site.h     modules, frames (module + offset) and stacks; sites.c interns them, so that one
  *              code location has one number in all processes
  *   finding.h  errors and leaks
+ *   packed.c     the pack that the run was read from, and versions of its sources
  *   wording.c  names: of the numbers in a run file, of images and their programs
  *
  * The tables have data of verified copies (view.h). Indices are valid, or NO_SITE, NO_MODULE; a
@@ -46,6 +47,7 @@ struct own_cost {
 struct interned; /* sites.c */
 struct symbols;  /* symbolize.c */
 struct helper;   /* helper.c */
+struct packed;   /* packed.c */
 struct variable; /* variables.h */
 
 /* Suppressions of a program: what its __lsan_default_suppressions returned. */
@@ -109,6 +111,7 @@ struct report {
     struct filters filters;          /* of findings */
     const struct baseline *baseline; /* known findings; NULL: none */
     char *sysroot;                   /* of the run's machine; NULL: none */
+    struct packed *packed;           /* that the run was read from; NULL: none */
     char *debug_path;           /* folders of debugging information, for libdwfl; NULL: default */
     bool is_mangled;            /* names are printed as the linker has them */
     bool no_symbols;            /* no symbols are read: the helper failed or cannot be used */
@@ -195,6 +198,14 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
 uint32_t error_intern(struct report *r, const struct error *error);
 void sites_free(struct report *r);
 void frame_free(struct frame *frame); /* frees its fields, not the struct */
+
+/* ---- packed.c -------------------------------------------------------------------------------- */
+
+/* The folder with the files of the pack. NULL: the run was not read from a pack. */
+const char *packed_root(const struct report *r);
+/* May lines of this source file be printed: is it the version that the pack knows? */
+bool packed_has_version(struct report *r, const char *path, int fd);
+void packed_free(struct report *r);
 
 /* ---- wording.c ------------------------------------------------------------------------------- */
 

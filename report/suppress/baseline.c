@@ -453,7 +453,7 @@ struct writing {
     uint32_t kinds;
 };
 
-static void baseline_put(FILE *out, void *writing)
+static int baseline_put(FILE *out, void *writing)
 {
     const struct writing *w = writing;
     struct json j = {.out = out, .is_first = true};
@@ -482,6 +482,7 @@ static void baseline_put(FILE *out, void *writing)
     close_object(&j);
     fputc('\n', out);
     free(rows);
+    return 0;
 }
 
 int report_write_baseline(struct report *r, const char *path, const struct baseline *old,

@@ -54,7 +54,8 @@ enum {
     QUERY_SITE,
     QUERY_VARIABLE,
     QUERY_LOCAL,
-    QUERY_THREAD_VARIABLE
+    QUERY_THREAD_VARIABLE,
+    QUERY_DEBUG_FILES
 };
 
 struct question {
@@ -179,6 +180,16 @@ static void answer_variable(struct report *r, const struct question *q, struct d
     variable_free(&variable);
 }
 
+static void answer_debug_files(struct report *r, uint32_t module, struct doing *now, FILE *out)
+{
+    struct debug_files files;
+
+    doing_set(now, module);
+    debug_files_find(r, module, &files);
+    answer_put_debug_files(out, &files);
+    debug_files_free(&files);
+}
+
 /* false: the parent has closed the connection. */
 static bool add(struct report *r, int fd, const struct question *q)
 {
@@ -213,6 +224,8 @@ static bool answer(struct report *r, int fd, const struct question *q, struct do
 
     if (q->kind == QUERY_SITE)
         answer_site(r, q->index, now, out);
+    else if (q->kind == QUERY_DEBUG_FILES)
+        answer_debug_files(r, q->index, now, out);
     else
         answer_variable(r, q, now, out);
     good = fclose(out) == 0 && bytes <= ANSWER_BYTES_MAX;
@@ -499,4 +512,23 @@ void variable_free(struct variable *variable)
     free(variable->text);
     free(variable->function);
     *variable = (struct variable){0};
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+void debug_files_query(struct report *r, uint32_t module, struct debug_files *out)
+{
+    const struct question q = {.kind = QUERY_DEBUG_FILES, .index = module};
+    struct answer a;
+
+    *out = (struct debug_files){0};
+    if (r->no_symbols || !module_has_file(r, module))
+        return;
+    if (!helper_get(r)) {
+        if (!r->no_symbols)
+            debug_files_find(r, module, out);
+    } else if (query(r, &q, &a)) {
+        answer_get_debug_files(&a, out);
+        free(a.text);
+    }
 }

@@ -61,6 +61,15 @@ void answer_put_variable(FILE *out, const struct report *r, uint32_t module,
     put_number(out, variable->is_parameter);
 }
 
+void answer_put_debug_files(FILE *out, const struct debug_files *files)
+{
+    put_number(out, files->count);
+    for (uint32_t i = 0; i < files->count; i++) {
+        put(out, files->at[i].found);
+        put(out, files->at[i].path);
+    }
+}
+
 static const char *get(struct answer *a)
 {
     const char *text = a->at;
@@ -163,4 +172,13 @@ void answer_get_variable(struct answer *a, struct variable *variable)
     variable->text = get_copy(a);
     variable->function = get_copy(a);
     variable->is_parameter = get_number(a) != 0;
+}
+
+void answer_get_debug_files(struct answer *a, struct debug_files *files)
+{
+    uint64_t count = get_number(a);
+
+    *files = (struct debug_files){0};
+    for (; count > 0 && files->count < countof(files->at); count--)
+        files->at[files->count++] = (struct debug_file){get_copy(a), get_copy(a)};
 }

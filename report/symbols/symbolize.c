@@ -57,6 +57,16 @@ static int close_unless_trusted(const struct report *r, int fd)
     return -1;
 }
 
+/* Keep the path of a file that libdwfl has found, for object_files.c. */
+static void found_put(struct report *r, const Dwfl_Module *module, const char *path)
+{
+    for (uint32_t i = 0; path && i < r->symbols_count; i++) {
+        struct symbols *s = &r->symbols[i];
+        if (s->module == module && s->found_count < countof(s->found))
+            s->found[s->found_count++] = xalloc(strdup(path));
+    }
+}
+
 static char *debug_path; /* libdwfl's list of folders, set before each search */
 
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -74,7 +84,10 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
     if (fd < 0)
         r->wasted_wait_seconds += time(NULL) - start;
     put_back_urls(urls);
-    return close_unless_trusted(r, fd);
+    fd = close_unless_trusted(r, fd);
+    if (fd >= 0)
+        found_put(r, module, *found);
+    return fd;
 }
 
 static const Dwfl_Callbacks callbacks = {
@@ -92,10 +105,13 @@ static void folder_put(FILE *out, const char *folder, size_t bytes, const char *
 
 void report_find_files(struct report *r, const char *sysroot, const char *debug_dirs)
 {
-    char *root = *sysroot ? realpath(sysroot, NULL) : NULL; /* NULL: no such folder, no files */
     size_t bytes;
     FILE *out;
+    char *root;
 
+    if (!*sysroot && packed_root(r))
+        sysroot = packed_root(r);
+    root = *sysroot ? realpath(sysroot, NULL) : NULL; /* NULL: no such folder, no files */
     free(r->sysroot);
     free(r->debug_path);
     r->sysroot = root ? root : *sysroot ? xalloc(strdup(sysroot)) : NULL;
@@ -130,7 +146,8 @@ static int trusted_open(const struct report *r, const char *path, enum module_sy
     return -1;
 }
 
-int module_open(const struct report *r, const char *path, enum module_symbols *why)
+int module_open(const struct report *r, const char *path, bool is_compared,
+                enum module_symbols *why)
 {
     char *inside;
     int fd;
@@ -141,7 +158,29 @@ int module_open(const struct report *r, const char *path, enum module_symbols *w
         inside = xalloc(NULL);
     fd = trusted_open(r, inside, why);
     free(inside);
-    return fd < 0 && *why == SYMBOLS_NO_FILE ? trusted_open(r, path, why) : fd;
+    if (fd >= 0 || *why != SYMBOLS_NO_FILE || (r->packed && !is_compared))
+        return fd;
+    return trusted_open(r, path, why);
+}
+
+static int module_file(const struct report *r, const struct module *module,
+                       enum module_symbols *why)
+{
+    return module_open(r, module->path, module->build_id_bytes > 0, why);
+}
+
+int report_object_open(const struct report *r, uint32_t index)
+{
+    enum module_symbols why;
+
+    return module_file(r, &r->modules[index], &why);
+}
+
+int debug_file_open(const struct report *r, const char *path)
+{
+    enum module_symbols why;
+
+    return trusted_open(r, path, &why);
 }
 
 bool module_has_file(struct report *r, uint32_t index)
@@ -152,7 +191,7 @@ bool module_has_file(struct report *r, uint32_t index)
 
     if (!module || module->symbols != SYMBOLS_UNTRIED)
         return module && module->symbols >= SYMBOLS_EXPORTED;
-    fd = module_open(r, module->path, &why);
+    fd = module_file(r, module, &why);
     if (fd < 0)
         module->symbols = why;
     else
@@ -210,7 +249,7 @@ static enum module_symbols load_module(struct report *r, struct symbols *s,
 
 static void symbols_load(struct report *r, struct symbols *s, struct module *module)
 {
-    int fd = module_open(r, module->path, &module->symbols);
+    int fd = module_file(r, module, &module->symbols);
 
     s->tried = true;
     if (fd < 0)
@@ -351,6 +390,8 @@ void symbols_free(struct report *r)
         functions_free(r->symbols[i].functions);
         slots_free(r->symbols[i].slots);
         variables_close(r->symbols[i].variables);
+        for (uint32_t n = 0; n < r->symbols[i].found_count; n++)
+            free(r->symbols[i].found[n]);
         if (r->symbols[i].dwfl)
             dwfl_end(r->symbols[i].dwfl);
     }

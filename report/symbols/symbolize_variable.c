@@ -61,8 +61,11 @@ static void section_take(const struct symbols *s, uint64_t address, struct varia
 static struct variables *variables_of(const struct report *r, struct symbols *s)
 {
     const char *main, *debug_file;
+    const unsigned char *id;
     enum module_symbols why;
     Dwarf_Addr bias;
+    GElf_Addr where;
+    bool is_compared;
     int fd;
 
     if (s->variables_tried)
@@ -71,7 +74,8 @@ static struct variables *variables_of(const struct report *r, struct symbols *s)
     if (!dwfl_module_getdwarf(s->module, &bias))
         return NULL;
     dwfl_module_info(s->module, NULL, NULL, NULL, NULL, NULL, &main, &debug_file);
-    fd = module_open(r, debug_file ? debug_file : main, &why);
+    is_compared = debug_file || dwfl_module_build_id(s->module, &id, &where) > 0;
+    fd = module_open(r, debug_file ? debug_file : main, is_compared, &why);
     s->variables = fd < 0 ? NULL : variables_open(fd);
     return s->variables;
 }

@@ -7,6 +7,7 @@
  *   calls.c       the allocation function that a call leads to
  *   symbolize_variable.c  the variable at an address, or in a frame (locals.c); see variables.h
  *   locations.c   such a variable in words
+ *   object_files.c  the files that symbols come from, for packs
  *   source_names.c  parts of a name in the source
  *
  * Nothing of these files is trusted: they may be malformed, crash a parser or keep it busy. So a

@@ -8,6 +8,7 @@
  *   calls.c               the called function, if it allocates or frees
  *   locals.c              local variables in a frame
  *   symbolize_variable.c  the variable at an address
+ *   object_files.c        files that symbols come from, for packs
  */
 #ifndef SYMBOLS_PRIV_H
 #define SYMBOLS_PRIV_H
@@ -33,12 +34,18 @@ struct symbols {
     struct slots *slots;
     struct variables *variables;
     bool variables_tried;
+    char *found[4]; /* separate files that libdwfl has opened */
+    uint32_t found_count;
 };
 
 /* Modules may have been added since the last call. NULL: the module has no symbols. */
 struct symbols *symbols_of(struct report *r, uint32_t module);
-/* Returns a descriptor, or -1 if the file cannot be used; *why has the reason. */
-int module_open(const struct report *r, const char *path, enum module_symbols *why);
+/*
+ * Returns a descriptor, or -1 if the file cannot be used; *why has the reason. `is_compared`: the caller
+ * rejects a file of another build, so with a pack the file may be one of this machine.
+ */
+int module_open(const struct report *r, const char *path, bool is_compared,
+                enum module_symbols *why);
 
 /*
  * Equivalent to dwfl_module_addrinfo, by an index that is built on first use (*names). NULL:

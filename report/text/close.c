@@ -18,6 +18,7 @@ void report_close(struct report *r)
     }
     helper_end(r);
     symbols_free(r);
+    packed_free(r);
     leaks_free(r);
     sites_free(r);
     for (uint32_t i = 0; i < r->own_count; i++)

@@ -134,7 +134,8 @@ static void label_put(const char *label, const struct columns *c, const struct p
     spaces_put(page->out, used < c->function ? c->function - used : 1);
 }
 
-static void row_put(const struct stack_row *row, const struct columns *c, const struct page *page)
+static void row_put(struct report *r, const struct stack_row *row, const struct columns *c,
+                    const struct page *page)
 {
     const char *label = row->label;
 
@@ -148,7 +149,7 @@ static void row_put(const struct stack_row *row, const struct columns *c, const 
         label_put(label, c, page);
         line_put(&row->lines.at[i], c, page);
         if (i == row->source_line)
-            source_print(&row->lines.at[i], i == 0 ? row->callee : NULL, page);
+            source_print(r, &row->lines.at[i], i == 0 ? row->callee : NULL, page);
     }
 }
 
@@ -156,10 +157,11 @@ static void row_put(const struct stack_row *row, const struct columns *c, const 
  * The line whose source is printed: the first one outside headers whose file is there. That of a
  * libc function seldom is.
  */
-static uint32_t source_line_of(const struct stack_lines *l, const struct page *page)
+static uint32_t source_line_of(struct report *r, const struct stack_lines *l,
+                               const struct page *page)
 {
     for (uint32_t i = 0; page->how->source > 0 && i < l->count; i++)
-        if (!l->at[i].is_header && source_is_there(&l->at[i]))
+        if (!l->at[i].is_header && source_is_there(r, &l->at[i]))
             return i;
     return UINT32_MAX;
 }
@@ -181,12 +183,12 @@ void rows_print(struct report *r, struct stack_row *rows, uint32_t count, const 
         if (before && !page->whole)
             stack_lines_share(&rows[i].lines, site, before);
         stack_lines_cut(&rows[i].lines, page->frames);
-        rows[i].source_line = before ? UINT32_MAX : source_line_of(&rows[i].lines, page);
+        rows[i].source_line = before ? UINT32_MAX : source_line_of(r, &rows[i].lines, page);
         columns_add(&c, &rows[i].lines, page);
         before = site;
     }
     for (uint32_t i = 0; i < count; i++) {
-        row_put(&rows[i], &c, page);
+        row_put(r, &rows[i], &c, page);
         stack_lines_free(&rows[i].lines);
     }
 }

@@ -23,25 +23,54 @@
 #define TAB 8u
 #define INDENT 6u
 
-static FILE *source_open(const char *path)
+int source_file_open(const char *path, struct stat *st)
 {
     int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_size <= SOURCE_BYTES_MAX &&
+        (geteuid() != 0 || st->st_mode & S_IROTH))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* In the pack that the run was read from; -1: it has no sources, or not this one. */
+static int packed_open(const struct report *r, const char *path)
+{
+    struct stat st;
+    char *inside;
+    int fd;
+
+    if (!packed_root(r) || path[0] != '/')
+        return -1;
+    if (asprintf(&inside, "%s%s", packed_root(r), path) < 0)
+        inside = xalloc(NULL);
+    fd = source_file_open(inside, &st);
+    free(inside);
+    return fd;
+}
+
+static FILE *source_open(struct report *r, const char *path)
+{
+    int fd = packed_open(r, path);
     struct stat st;
     FILE *file;
 
     if (fd < 0)
+        fd = source_file_open(path, &st);
+    if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > SOURCE_BYTES_MAX ||
-        (geteuid() == 0 && !(st.st_mode & S_IROTH)) || !(file = fdopen(fd, "r"))) {
+    file = packed_has_version(r, path, fd) ? fdopen(fd, "r") : NULL;
+    if (!file)
         close(fd);
-        return NULL;
-    }
     return file;
 }
 
-bool source_is_there(const struct stack_line *line)
+bool source_is_there(struct report *r, const struct stack_line *line)
 {
-    FILE *file = line->file && line->number > 0 ? source_open(line->file) : NULL;
+    FILE *file = line->file && line->number > 0 ? source_open(r, line->file) : NULL;
 
     return file && fclose(file) == 0;
 }
@@ -141,10 +170,11 @@ static int lines_read(FILE *file, int first, int last, char **lines)
     return kept;
 }
 
-void source_print(const struct stack_line *line, const char *callee, const struct page *page)
+void source_print(struct report *r, const struct stack_line *line, const char *callee,
+                  const struct page *page)
 {
     int count = (int)page->how->source, first = line->number - count + 1;
-    FILE *file = count > 0 && line->file && line->number > 0 ? source_open(line->file) : NULL;
+    FILE *file = count > 0 && line->file && line->number > 0 ? source_open(r, line->file) : NULL;
     char **lines;
     uint32_t shift = UINT32_MAX;
 

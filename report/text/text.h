@@ -6,6 +6,7 @@
  *   print_notes.c     limits on the meaning of the numbers; notes_run.c, notes_leaks.c
  *   print_stack.c     stacks, for all sections: stack_lines.c folds them, layout.c breaks lines,
  *                     short_name.c shortens names, source.c prints lines of source files
+ *   source_files.c    the source files that a report refers to, for packs
  *   print_one.c       all details of one finding
  *   print_events.c    mappings and their callers; region_files.c: files that they are mapped from
  *   own_cost.c        the runtime's own share of the costs
@@ -20,6 +21,8 @@
  */
 #ifndef TEXT_H
 #define TEXT_H
+
+#include <sys/stat.h>
 
 #include "json.h"
 #include "read.h"
@@ -188,12 +191,15 @@ void stack_lines_share(struct stack_lines *l, const struct site *site, const str
 /* ---- source.c -------------------------------------------------------------------------------- */
 
 /* Can the file of a line be read? */
-bool source_is_there(const struct stack_line *line);
+bool source_is_there(struct report *r, const struct stack_line *line);
+/* Open a source file that may be shown. -1: there is none. */
+int source_file_open(const char *path, struct stat *st);
 /*
  * Print the source of a line, with how->source - 1 lines before it, and a caret below the name of
  * the function that it calls (NULL: not known).
  */
-void source_print(const struct stack_line *line, const char *callee, const struct page *page);
+void source_print(struct report *r, const struct stack_line *line, const char *callee,
+                  const struct page *page);
 /* Begin and end a link to a source line (OSC 8 of terminals). */
 void link_begin(FILE *out, const char *path, int line);
 void link_end(FILE *out);

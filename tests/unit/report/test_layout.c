@@ -572,12 +572,13 @@ static const char *source_file(const char *name, const char *text)
 static char *source_text(const char *file, int line, const char *callee, struct print_options how)
 {
     struct stack_line of = {.file = file, .number = line};
+    struct report r = {0}; /* not of a pack */
     char *text = NULL;
     size_t bytes;
     struct page page = page_of(open_memstream(&text, &bytes), &how, "");
 
     assert_non_null(page.out);
-    source_print(&of, callee, &page);
+    source_print(&r, &of, callee, &page);
     fclose(page.out);
     return text;
 }

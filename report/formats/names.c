@@ -1,0 +1,26 @@
+/*
+ * names.c - read all names that a report may print, for packs.
+ *
+ * The report itself decides which these are: so it is printed in full, and dropped.
+ */
+#include "formats_priv.h"
+
+void report_names_read(struct report *r)
+{
+    const struct print_options how = {.use = PRINT_USE_STACKS,
+                                      .leaks = PRINT_LEAKS_RECORDS,
+                                      .leak_kinds = UINT32_MAX,
+                                      .problem_kinds = UINT32_MAX,
+                                      .mappings = true,
+                                      .all = true};
+    FILE *out = fopen("/dev/null", "we");
+
+    for (uint32_t i = 0; i < r->site_count; i++)
+        symbolize_site(r, i);
+    if (!out)
+        return;
+    report_print_text(r, out, &how);
+    json_print(r, out, &how);
+    report_print_events(r, 0, out);
+    fclose(out);
+}
