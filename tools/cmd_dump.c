@@ -11,7 +11,7 @@ static int dump_file(struct options *o, int count, char **operands)
 {
     char err[REPORT_ERROR_BYTES];
     struct report *r;
-    int bad = report_open(&r, operands[0], err);
+    int bad = run_open(&r, operands[0], err);
 
     (void)o, (void)count;
     if (bad) {
@@ -19,7 +19,7 @@ static int dump_file(struct options *o, int count, char **operands)
         return bad == -EBADMSG || bad == -EPROTO ? STATUS_BAD_FILE : STATUS_SETUP;
     }
     bad = report_dump(r, stdout);
-    report_close(r);
+    run_close(r);
     if (fflush(stdout) != 0 || ferror(stdout))
         return STATUS_SETUP;
     return bad ? STATUS_BAD_FILE : 0;

@@ -14,7 +14,7 @@ static int print_events_of(const char *path, uint32_t pid)
     struct report *r;
     int status = 0;
 
-    if (report_open(&r, path, err))
+    if (run_open(&r, path, err))
         return print_failure(err);
     report_want_regions(r);
     if (report_collect(r, err))
@@ -23,7 +23,7 @@ static int print_events_of(const char *path, uint32_t pid)
         status = print_failure("the run file has nothing of this process");
     else if (fflush(stdout) != 0 || ferror(stdout))
         status = print_failure("the report cannot be written");
-    report_close(r);
+    run_close(r);
     return status;
 }
 

@@ -131,7 +131,7 @@ static int report_file_by(const char *path, const struct options *o,
 {
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
-    int status, bad = report_open(&r, path, err);
+    int status, bad = run_open(&r, path, err);
 
     if (bad)
         return print_failure(err);
@@ -143,7 +143,7 @@ static int report_file_by(const char *path, const struct options *o,
         bad = print(r, o, (struct output){stdout, NULL, false}, err);
     }
     status = bad ? print_failure(err) : status_after(o, r);
-    report_close(r);
+    run_close(r);
     return status;
 }
 

@@ -51,7 +51,7 @@ static int show(const char *path, void *data)
     struct request *request = data;
     char err[TOOLS_ERROR_BYTES];
     struct report *r;
-    int bad = report_open(&r, path, err);
+    int bad = run_open(&r, path, err);
 
     if (bad) {
         request->status = request->searches ? 0 : print_failure(err);
@@ -67,7 +67,7 @@ static int show(const char *path, void *data)
         bad = -ENOENT;
     else
         request->status = print_failure(err);
-    report_close(r);
+    run_close(r);
     return bad;
 }
 

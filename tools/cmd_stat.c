@@ -89,10 +89,10 @@ static int watch_path(const char *path, const struct stat_request *request, int 
     char err[REPORT_ERROR_BYTES];
     struct report *r;
 
-    if (report_open(&r, path, err))
+    if (run_open(&r, path, err))
         return print_failure(err);
     int status = watch(r, request, fd);
-    report_close(r);
+    run_close(r);
     return status;
 }
 

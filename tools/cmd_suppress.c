@@ -38,7 +38,7 @@ static char *rule_text(struct add *add, const char *run, char err[TOOLS_ERROR_BY
 
     *err = '\0';
     add->id[0] = '\0';
-    add->is_unreadable = report_open(&r, run, err) != 0;
+    add->is_unreadable = run_open(&r, run, err) != 0;
     if (add->is_unreadable)
         return NULL;
     report_want_reachable(r);
@@ -52,7 +52,7 @@ static char *rule_text(struct add *add, const char *run, char err[TOOLS_ERROR_BY
         report_print_rule(r, add->id, out);
         fclose(out);
     }
-    report_close(r);
+    run_close(r);
     if (text && *text)
         return text;
     free(text);

@@ -14,6 +14,7 @@
  *   perfstat/        --counters and --interval
  *   launcher/        run a program under the runtime
  *   selftest/        what works on this machine
+ *   pack/            a run with the files that its names come from, as one archive
  *
  * Functions return and report errors as messages.h defines.  Only the verbs print.  Functions are
  * not thread-safe unless their comment states it.
@@ -25,12 +26,13 @@
 
 #include "launcher.h"
 #include "options.h"
+#include "pack.h"
 #include "perfstat.h"
 
 /* ---- verbs.c --------------------------------------------------------------------------------- */
 
 extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
-    verb_dump, verb_selftest, verb_list, verb_valgrind;
+    verb_dump, verb_selftest, verb_list, verb_pack, verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
 const struct verb *verb_at(unsigned i);          /* verb_run is the first; NULL past the last */

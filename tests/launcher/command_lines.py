@@ -15,6 +15,7 @@ VERBS = {
     "show": (["show"], ["mel-01234567", "none"], "rtcheck: none cannot be opened"),
     "suppress": (["suppress"], ["add", "mel-01234567", "none"], "rtcheck: none cannot be opened"),
     "list": (["list"], [], ""),
+    "pack": (["pack"], ["none"], "rtcheck: none cannot be opened"),
     "events": (["events"], ["none"], "rtcheck: none cannot be opened"),
     "stat": (["stat"], ["none"], "rtcheck: none cannot be opened"),
     "dump": (["dump"], ["none"], "rtcheck: none cannot be opened"),
@@ -122,7 +123,7 @@ def numbers_of_operands():
         must(verb == "run" or usage in re.sub("^ {7}rtcheck", "usage: rtcheck", rtcheck("--help").stdout, flags=re.M), usage)
         if verb != "run":
             refused(usage, *words, *operands, "a", "b")
-        if verb not in ("run", "report", "list", "selftest"):
+        if verb not in ("run", "report", "list", "pack", "selftest"):
             refused(usage, *words)
     refused(rtcheck("suppress", "--help").stdout.splitlines()[0], "suppress", "take", "mel-01234567")
 

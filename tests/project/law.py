@@ -71,7 +71,8 @@ SEES = {
     "tools/perfstat": ["shadow", "report", "tools/messages"],
     "tools/launcher": ["shadow", "report", "tools/messages", "tools/options"],
     "tools/selftest": ["shadow", "report", "tools/messages", "tools/options", "tools/launcher"],
-    "tools": ["shadow", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest".split()],
+    "tools/pack": ["shadow", "report", "tools/messages"],
+    "tools": ["shadow", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest pack".split()],
 }
 SEES = {MACHINE: [], **{room: [MACHINE] + sees for room, sees in SEES.items()}}  # as the headers of include
 TOP = set("src include shadow report tests tools docs man examples CMakeLists.txt LICENSE README.md ARCHITECTURE.md "
