@@ -427,6 +427,8 @@ static bool has_effect(const char *option)
                                          "trace-children-skip",
                                          "witness",
                                          "strict-interior",
+                                         "run-libc-freeres",
+                                         "run-cxx-freeres",
                                          "heap",
                                          "heap-size",
                                          "events",

@@ -553,7 +553,8 @@ const struct verb verb_valgrind = {
     .usage = "[OPTION]... PROGRAM [ARGUMENT]...",
     .about = "Runs PROGRAM under rtcheck with the options, defaults and output of valgrind's\n"
              "memcheck.  All options of valgrind: --help=valgrind.",
-    .initial = "tool=memcheck:leak_check=summary:trace_children=no:num_callers=12",
+    .initial = "tool=memcheck:leak_check=summary:trace_children=no:num_callers=12:"
+               "run_libc_freeres=yes:run_cxx_freeres=yes",
     .is_valgrind = true,
     .least = 1,
     .most = OPERANDS_ANY,

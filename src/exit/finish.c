@@ -174,6 +174,18 @@ static void notify(bool scanned)
     notify_program(&(struct notification){.event = NOTIFY_REPORT});
 }
 
+/*
+ * Free what libc and libstdc++ keep, as valgrind does.  Functions of libc take locks and flush
+ * streams: only after exit's handlers, and if no thread exists that may hold a lock or use the
+ * memory.
+ */
+static void free_library_memory(enum image_end how)
+{
+    if (how == END_EXIT && (rt.options.run_libc_freeres || rt.options.run_cxx_freeres) &&
+        !fork_shares_memory() && os_threads() == 1)
+        libc_freeres(rt.options.run_libc_freeres, rt.options.run_cxx_freeres);
+}
+
 int finish_image(enum image_end how, int status)
 {
     static _Atomic bool reported;
@@ -183,6 +195,7 @@ int finish_image(enum image_end how, int status)
         return status; /* it has not used memory since the fork: there is no image to end */
     if (run_is_gone())
         return end_without_file(status);
+    free_library_memory(how);
     finish_begin();
     if (is_holder())
         finish_exec_failed();

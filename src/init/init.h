@@ -58,6 +58,7 @@ struct options {
     bool trace_children;
     bool leaks, leak_check, mel_at_exit; /* leaks are searched for only if all three are set */
     bool strict_interior;
+    bool run_libc_freeres, run_cxx_freeres; /* at exit */
     bool witness;
     bool keep;
     bool heap_in_file;

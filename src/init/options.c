@@ -169,6 +169,10 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_flag(&o->leaks, v);
     else if (key_is(key, n, "strict-interior"))
         read_flag(&o->strict_interior, v);
+    else if (key_is(key, n, "run-libc-freeres"))
+        read_flag(&o->run_libc_freeres, v);
+    else if (key_is(key, n, "run-cxx-freeres"))
+        read_flag(&o->run_cxx_freeres, v);
     else if (key_is(key, n, "witness"))
         read_flag(&o->witness, v);
     else if (key_is(key, n, "keep"))

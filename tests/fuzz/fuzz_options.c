@@ -45,6 +45,8 @@ static void check_runtime(const struct options *o, const char *text)
          "leak-check is the same");
     must(r.mel_at_exit == (strcmp(option_text(o, "rtc-mel-at-exit"), "off") != 0),
          "rtc-mel-at-exit is the same");
+    must(r.run_libc_freeres == option_flag(o, "run-libc-freeres"), "run-libc-freeres is the same");
+    must(r.run_cxx_freeres == option_flag(o, "run-cxx-freeres"), "run-cxx-freeres is the same");
     must(r.strict_interior == option_flag(o, "strict-interior"), "strict-interior is the same");
     must(r.error_exitcode == (int)option_number(o, "error-exitcode", (unsigned)-1),
          "error-exitcode is the same");

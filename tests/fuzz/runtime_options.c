@@ -86,6 +86,8 @@ struct runtime_options runtime_options_read(const char *text)
         .leak_check = o.leak_check,
         .mel_at_exit = o.mel_at_exit,
         .strict_interior = o.strict_interior,
+        .run_libc_freeres = o.run_libc_freeres,
+        .run_cxx_freeres = o.run_cxx_freeres,
         .error_exitcode = o.error_exitcode,
         .witness = o.witness,
         .keep = o.keep,

@@ -12,6 +12,7 @@ struct runtime_options {
     bool trace_children;
     bool leaks, leak_check, mel_at_exit;
     bool strict_interior;
+    bool run_libc_freeres, run_cxx_freeres;
     int error_exitcode;
     bool witness;
     bool keep;

@@ -16,6 +16,7 @@
  *   chunks        blocks of libc's own allocator; optional: else they are foreign, and a free of
  *                 one is an error
  *   jump buffers  the stack pointer to which longjmp will return
+ *   own memory    frees what libc and libstdc++ keep until the end; optional
  *   sizes         of some functions, which have no symbol sizes that may be relied on
  *
  * Here, but not a matter of a port: names that libc exports besides the standard's are in
@@ -116,5 +117,14 @@ static inline uintptr_t libc_jump_target(const void *buffer)
 
 #define LIBC_EXIT_BYTES 64u    /* of exit and quick_exit, which only call another function */
 #define LIBC_WRAPPER_BYTES 64u /* largest frame of a wrapper of a system call */
+
+/* ---- own memory ------------------------------------------------------------------------------ */
+
+/*
+ * Free what libc and libstdc++ (`cxx`) keep for themselves.  The exception to the rule above: they
+ * take locks, flush streams, and free memory.  Nothing may use libc after this but exit's last
+ * flush of streams.
+ */
+void libc_freeres(bool libc, bool cxx);
 
 #endif

@@ -38,6 +38,8 @@ static bool changes_nothing(const char *text)
            e.options.leak_check == initial.options.leak_check &&
            e.options.mel_at_exit == initial.options.mel_at_exit &&
            e.options.strict_interior == initial.options.strict_interior &&
+           e.options.run_libc_freeres == initial.options.run_libc_freeres &&
+           e.options.run_cxx_freeres == initial.options.run_cxx_freeres &&
            e.options.error_exitcode == initial.options.error_exitcode &&
            e.options.witness == initial.options.witness &&
            e.options.heap_in_file == initial.options.heap_in_file &&
