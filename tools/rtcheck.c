@@ -3,11 +3,15 @@
 
 #include "tools.h"
 
-/* Called by the link that replaces the word `valgrind` in command lines. */
+/*
+ * Called by the link that replaces the word `valgrind` in command lines, or by a link of the name
+ * valgrind in a folder of PATH.
+ */
 static bool is_named_valgrind(const char *command)
 {
     const char *slash = strrchr(command, '/');
-    return strcmp(slash ? slash + 1 : command, "rtcheck-valgrind") == 0;
+    const char *name = slash ? slash + 1 : command;
+    return strcmp(name, "rtcheck-valgrind") == 0 || strcmp(name, "valgrind") == 0;
 }
 
 int main(int argc, char **argv)
