@@ -400,7 +400,10 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
     line_put(m, "  total heap usage: %s allocs, %s frees, %s bytes allocated",
              grouped(t.allocs).text, grouped(t.frees).text, grouped(t.alloc_bytes).text);
     line_put(m, "%s", "");
-    if (leaks_are_known(m->r)) {
+    if (leaks_are_known(m->r) && t.blocks == 0) {
+        line_put(m, "All heap blocks were freed -- no leaks are possible");
+        line_put(m, "%s", "");
+    } else if (leaks_are_known(m->r)) {
         line_put(m, "LEAK SUMMARY:");
         for (uint32_t kind = LEAK_DEFINITE; kind <= LEAK_REACHABLE; kind *= 2)
             leak_sum_put(m, kind);
