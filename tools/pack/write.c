@@ -77,6 +77,7 @@ static int members_put(const struct pack *p, struct archive *a, char err[TOOLS_E
         bad = archive_failed(a, err);
     for (uint32_t i = 0; i < p->count && !bad; i++) {
         library.archive_entry_clear(entry);
+        library.archive_entry_set_size(entry, (int64_t)p->members[i].bytes); /* bounds the parts */
         holes_put(entry, &p->members[i]);
         bad = header_put(a, entry, p->members[i].name, p->members[i].bytes, err);
         if (!bad)
