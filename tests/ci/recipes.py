@@ -172,7 +172,17 @@ def gitlab(stage):
     must('checker active' in read_text(folder + '/' + re.search('junit: (.*)', text).group(1)), 'no junit')
 
 
+def pack(stage):
+    folder, text = program(stage), block('docs/ci.md', 'upload-artifact')
+    run, packing = re.findall(r'run: (rtcheck .*)$', text, re.M)
+    status, printed = follow(stage, 'export XDG_STATE_HOME=state\n%s || %s' % (run, packing), folder)
+    must(status == 0, status, printed)
+    os.rename(folder + '/program', folder + '/elsewhere')
+    status, printed = follow(stage, 'rtcheck report ' + re.search('path: (.*)', text).group(1), folder)
+    must(status == 0 and re.search(r'main +acts\.c:\d+', printed), status, printed)
+
+
 if __name__ == '__main__':
     main([('ctest_package', ctest(block('docs/ci.md', 'by `find_package(rtcheck)`'), True)),
           ('ctest_command', ctest(block('docs/ci.md', 'in an unchanged project'), False))] +
-         [(f.__name__, f) for f in (ctest_package_again, package_version, ctest_sanitizer, meson, automake, github, gitlab)])
+         [(f.__name__, f) for f in (ctest_package_again, package_version, ctest_sanitizer, meson, automake, github, gitlab, pack)])

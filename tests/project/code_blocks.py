@@ -59,14 +59,14 @@ OUTPUTS = {('docs/report.md', 'DOUBLE FREE of'): 'tools/run',
 
 # Verbs of rtcheck: a line of their output.
 VERBS = {'run': r'rtcheck: \d+ problems? in ', 'report': r'rtcheck: \d+ problems? in ', 'show': '  times +1$',
-         'suppress add': '', 'list': 'started +pid', 'events': r'process \d+ \(\w+\)', 'stat': ' +seconds +pid',
+         'suppress add': '', 'pack': r'\S+\.rtpack: \d+ bytes; ', 'list': 'started +pid', 'events': r'process \d+ \(\w+\)', 'stat': ' +seconds +pid',
          'dump': 'run version=', 'selftest': r'(rtcheck: all \d+ classes|0 of \d+ calls are not)',
          'help': '  (--|both |ASAN |LSAN )[a-z-]+'}
 NEED_ARGUMENT = ('show', 'suppress add', 'events', 'stat', 'dump', 'run')
 WORDS = {'options': '--verbose', 'OPTION': '--verbose', 'OPTION OF VALGRIND': '--leak-check=full',
          "VALGRIND'S OPTIONS": '--leak-check=full',
          'PROGRAM': './prog', 'ARG': 'dl "b c"', 'ARGS': 'dl "b c"', 'ARGUMENT': 'dl "b c"', 'MS': '100', 'DIR': '/', 'N': NUMBER}
-OPTION_OF = {'show': '--deterministic', 'suppress add': '--file=own.supp', 'stat': '-n 1'}
+OPTION_OF = {'show': '--deterministic', 'suppress add': '--file=own.supp', 'pack': '--with-sources', 'stat': '-n 1'}
 
 # Variables: how they are used, and the status and a line that this gives.
 VARIABLES = [(r'RTCHECK_OPTIONS="name=value:name=value"', 'RTCHECK_OPTIONS=error_exitcode=3:num_callers=1 rtcheck ./prog', 3,
@@ -160,8 +160,10 @@ def rtcheck(scene, command):
     """A command of rtcheck, in each of its forms."""
     count, found = 0, ''
     for form in forms(re.sub(r' +#.*', '', command)):
-        if not found and re.search(r'\b(FILE|ID|RUN)\b|^rtcheck (report|show|list|suppress)\b', form):
+        if not found and re.search(r'\b(FILE|ID|RUN)\b|^rtcheck (report|show|pack|list|suppress)\b', form):
             found = scene.kept_runs()
+        if re.search(r' run\.rtpack$', form):
+            scene.run('rtcheck pack --output=run.rtpack')
         form = re.sub(r'\b(FILE|RUN)\b', scene.state + '/rtcheck/last', re.sub(r'\bID\b', found, form))
         form = form.replace('--verbose', OPTION_OF.get(verb_of(form), '--verbose'))
         status, printed = scene.run_beside(form) if re.search(r'\bPID\b', form) else scene.run(form)

@@ -11,7 +11,7 @@ import sys
 
 SOURCE, BUILD = pathlib.Path(os.environ["RTC_SOURCE"]), pathlib.Path(os.environ["RTC_BUILD"])
 SHARE = BUILD / "share"
-VERBS = {"report", "show", "suppress", "list", "events", "stat", "dump", "selftest"}
+VERBS = {"report", "show", "pack", "suppress", "list", "events", "stat", "dump", "selftest"}
 FISH = "fish/vendor_completions.d/rtcheck.fish"
 wrong = []
 
