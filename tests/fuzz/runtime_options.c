@@ -35,6 +35,7 @@ struct options {
     bool trace_children;
     bool leaks, leak_check, mel_at_exit;
     bool strict_interior;
+    bool run_libc_freeres, run_cxx_freeres;
     bool witness;
     bool keep;
     bool heap_in_file;
