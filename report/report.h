@@ -446,6 +446,9 @@ int report_save(int fd, const char *path, uint64_t max_bytes);
  */
 void report_names_read(struct report *r);
 
+/* Print a name that a run file or a pack has: what a terminal would interpret is escaped. */
+void report_put_name(FILE *out, const char *name);
+
 /* Copy the run file as report_save does, into an empty file. Returns -errno. */
 int report_copy_run(const struct report *r, int to);
 

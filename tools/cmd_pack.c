@@ -3,11 +3,9 @@
  * from into one archive, which report and show read on another machine.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "format/bits.h"
@@ -74,15 +72,6 @@ static void print_summary(const char *path, const struct pack *p, uint64_t bytes
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* A file without a name, which no signal can leave behind. */
-static int nameless(void)
-{
-    const char *folder = getenv("TMPDIR");
-    int fd = open(folder && *folder ? folder : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-    return fd >= 0 ? fd : memfd_create("rtcheck-pack", MFD_CLOEXEC);
-}
-
 static int pack_to(struct report *r, const struct options *o, const char *path,
                    char err[TOOLS_ERROR_BYTES])
 {
@@ -96,7 +85,7 @@ static int pack_to(struct report *r, const struct options *o, const char *path,
     const char *output = option_is_given(o, "output") ? option_text(o, "output") : file;
     if (strcmp(output, "-") != 0 && (bad = report_write_check(output)) != 0)
         return fail(err, bad, "%.300s cannot be written: %s", output, strerror(-bad));
-    copy = nameless();
+    copy = temporary_file();
     bad = copy < 0 ? -errno : report_copy_run(r, copy);
     if (bad)
         fail(err, bad, "%.300s cannot be copied: %s", path, strerror(-bad));
@@ -159,7 +148,7 @@ static const struct option_info options[] = {
 const struct verb verb_pack = {
     .name = "pack",
     .usage = "pack [OPTION]... [RUN]",
-    .about = "Puts a run, by default the newest unreported one, into one archive, with the\n"
+    .about = "Puts a run, by default the newest that is kept, into one archive, with the\n"
              "programs, libraries and debugging information that its names come from.\n"
              "`report` and `show` read the archive on another machine.",
     .options = options,

@@ -458,7 +458,7 @@ static int report(struct options *o, int count, char **operands)
 const struct verb verb_report = {
     .name = "report",
     .usage = "report [OPTION]... [FILE]",
-    .about = "Prints the report of a run file, by default of the newest unreported run.",
+    .about = "Prints the report of a run file, by default of the newest run that is kept.",
     .has_effect = has_effect,
     .most = 1,
     .act = report,

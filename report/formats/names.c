@@ -1,7 +1,7 @@
 /*
- * names.c - read all names that a report may print, for packs.
+ * names.c - names of a run, for packs: read all that a report may print, print one.
  *
- * The report itself decides which these are: so it is printed in full, and dropped.
+ * The report itself decides which names it may print: so it is printed in full, and dropped.
  */
 #include "formats_priv.h"
 
@@ -23,4 +23,9 @@ void report_names_read(struct report *r)
     json_print(r, out, &how);
     report_print_events(r, 0, out);
     fclose(out);
+}
+
+void report_put_name(FILE *out, const char *name)
+{
+    text_put(out, name);
 }

@@ -242,6 +242,18 @@ check("a program that was built again", (status, err), (0, f"rtcheck: note: not 
 must("it is not packed", f"root{home}/p1" not in members("rebuilt.rtpack"), members("rebuilt.rtpack"))
 row = next(row for row in manifest_of("rebuilt.rtpack")["objects"] if row["path"] == f"{home}/p1")
 check("it is named", (row["packed"], row["symbols"]), (False, "another build"))
+# Names that a terminal would interpret, in both notes.
+evil, shown = home / "p\x1b[31m\x9b", f"{home}/p\\x1b[31m\\xc2\\x9b"
+pathlib.Path(f"{evil}.c").write_text(C_PROGRAM % "44")
+shell("gcc", "-g", "-O1", "-Wl,--build-id=sha1", f"{evil}.c", "-o", evil)
+named = record(evil)
+good("pack", "--output=named.rtpack", named)
+pathlib.Path(f"{evil}.c").write_text("\n" + C_PROGRAM % "44")
+check("a changed source with such a name", rtcheck("report", "--source=2", "--leak-check=full", "named.rtpack")[2],
+      f"rtcheck: note: no lines of {shown}.c are printed: it is not the version of the run\n")
+evil.unlink()
+check("a missing program with such a name", rtcheck("pack", "--output=named.rtpack", named)[2],
+      f"rtcheck: note: not in the pack: {shown} (no file)\n")
 (home / "p1").unlink()
 check("a missing program", rtcheck("pack", "--output=rebuilt.rtpack", older)[2], f"rtcheck: note: not in the pack: {home}/p1 (no file)\n")
 
@@ -350,8 +362,8 @@ hostile("two members have the same name", head, whole, member("root/x", b"1"), m
 hostile("two members have the same name", head, head, whole)
 hostile("its first member is not manifest.json", whole, head)
 hostile("it has no run", head)
-hostile("manifest.json:1: string or '}' expected near '1'", member("manifest.json", b"{1"), whole)
-hostile("manifest.json has the schema rtcheck-pack/2, this rtcheck reads rtcheck-pack/1", member("manifest.json", b'{"schema": "rtcheck-pack/2"}'), whole)
+hostile("manifest.json:1: no JSON", member("manifest.json", b"{1"), whole)
+hostile("manifest.json has another schema than rtcheck-pack/1", member("manifest.json", b'{"schema": "rtcheck-pack/2"}'), whole)
 must("nothing was written through a link", victim.read_text() == "mine", victim.read_text())
 
 # Many GiB in a few KiB: refused before it is written.

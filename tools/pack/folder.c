@@ -1,5 +1,5 @@
 /*
- * folder.c - a private folder for the files of a pack.
+ * folder.c - a private folder for the files of a pack, and a temporary file.
  *
  * It is removed by exit, and by the signals that end a command.  A signal handler cannot search a
  * folder, so a list has all that was made in it, the newest first: each entry is added before the
@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +87,13 @@ static const char *temporary(void)
     const char *set = getenv("TMPDIR");
 
     return set && set[0] == '/' && !strchr(set, ':') ? set : "/tmp";
+}
+
+int temporary_file(void)
+{
+    int fd = open(temporary(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+    return fd >= 0 ? fd : memfd_create("rtcheck-pack", MFD_CLOEXEC);
 }
 
 static int make(char path[PATH_MAX], char err[TOOLS_ERROR_BYTES])

@@ -71,9 +71,8 @@ static int object_add(struct gathering *g, struct report *r, const struct report
         bad = member_add(g->pack, ROOT_NAME, object->path, fd, &bytes);
         close(fd);
     } else {
-        fprintf(stderr, "rtcheck: note: not in the pack: ");
-        for (const char *at = object->path; *at; at++)
-            fputc((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at, stderr);
+        fputs("rtcheck: note: not in the pack: ", stderr);
+        report_put_name(stderr, object->path);
         fprintf(stderr, " (%s)\n", object->is_read ? "no file" : object->symbols);
     }
     if (bad == -EEXIST) /* another build of the same path: the first one is packed */

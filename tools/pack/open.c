@@ -78,10 +78,12 @@ void run_close(struct report *r)
     uint32_t refused = report_sources_refused(r, &first);
 
     fflush(stdout);
-    if (refused > 0)
-        fprintf(stderr,
-                "rtcheck: note: no lines of %.300s%s are printed: %s not the version of the run\n",
-                first, refused > 1 ? " and others" : "", refused > 1 ? "they are" : "it is");
+    if (refused > 0) {
+        fputs("rtcheck: note: no lines of ", stderr);
+        report_put_name(stderr, first);
+        fprintf(stderr, "%s are printed: %s not the version of the run\n",
+                refused > 1 ? " and others" : "", refused > 1 ? "they are" : "it is");
+    }
     report_close(r);
     folder_remove();
 }

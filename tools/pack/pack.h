@@ -88,5 +88,7 @@ int folder_create(const char *path);
 /* Note a file that others create in the folder, before they do. */
 void folder_note(const char *path);
 void folder_remove(void);
+/* A file without a name below TMPDIR or /tmp, or in memory: no signal leaves it behind.  -1: errno. */
+int temporary_file(void);
 
 #endif

@@ -27,6 +27,7 @@
     F(archive_entry_hardlink) F(archive_write_new) \
     F(archive_write_set_format_pax_restricted) F(archive_write_add_filter_zstd) \
     F(archive_write_add_filter_gzip) F(archive_write_open_FILE) F(archive_write_set_bytes_in_last_block) \
+    F(archive_write_set_format_option) \
     F(archive_write_header) \
     F(archive_write_data) F(archive_write_close) F(archive_write_free) F(archive_read_new) \
     F(archive_read_support_format_tar) F(archive_read_support_filter_gzip) \

@@ -3,8 +3,8 @@
  *
  * The archive is not trusted: it may come from anyone.  Only regular files are accepted, with the
  * names that pack.h has; a name is created once, so no member replaces another or is written
- * through it.  The sum of the sizes has a limit, which is checked before anything is written: a few
- * KiB of archive can stand for many GiB.
+ * through it.  The sum of the sizes has a limit, which is checked before anything is written: an
+ * archive of a few KiB can have members of many GiB.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -88,6 +88,16 @@ static int members_put(const struct pack *p, struct archive *a, char err[TOOLS_E
     return bad;
 }
 
+/* Otherwise libarchive would translate names from the locale's character set, which may fail. */
+static bool names_are_ascii(const struct pack *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        for (const char *at = p->members[i].name; *at; at++)
+            if ((unsigned char)*at >= 0x80)
+                return false;
+    return true;
+}
+
 int pack_is_possible(char err[TOOLS_ERROR_BYTES])
 {
     return libarchive_load(err);
@@ -101,6 +111,8 @@ int pack_write(const struct pack *p, FILE *out, char err[TOOLS_ERROR_BYTES])
     if (!a)
         return bad ? bad : fail(err, -ENOMEM, "no memory");
     library.archive_write_set_format_pax_restricted(a);
+    if (!names_are_ascii(p)) /* tar has a warning for each header with it */
+        library.archive_write_set_format_option(a, NULL, "hdrcharset", "BINARY");
     if (library.archive_write_add_filter_zstd(a) != ARCHIVE_OK)
         library.archive_write_add_filter_gzip(a);
     library.archive_write_set_bytes_in_last_block(a, 1); /* no zeros after the compressed data */
