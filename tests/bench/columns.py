@@ -12,8 +12,8 @@ INTERPOSER = str(BUILD / "tests/bench/backtrace.so")
 
 # variables: environment that selects the tool; words: prefix of the command. sound: the run must succeed and
 # print the program's output; a failure of a column that is not sound is shown in its cell. slow: run with
-# programs only (these, if any are named), one round.  builds: {program: the build of it that is run}, for a tool
-# that needs a build of its own; other programs are not run.
+# programs only (these, if any are named), one round.  builds: {program: the same program built with the tool}, for
+# a tool that has to be compiled in; a program without an entry is not run with the tool.
 Front = collections.namedtuple("Front", "variables words sound slow names builds", defaults=(True, False, (), None))
 
 

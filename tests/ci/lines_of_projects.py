@@ -140,7 +140,7 @@ def pristine(package, folder):
 
 
 def is_cited(project, tree):
-    """The line is in the file of the project's that is cited, as far as it is on one line there."""
+    """Is each line of the command in the project's own CI file?  A project without that file in its package is not compared."""
     text = (tree / project.cited).read_text() if project.cited else project.line
     return all(line.strip() in text for line in project.line.splitlines())
 
