@@ -400,7 +400,7 @@ static void summary_put(const struct memcheck *m, const struct findings *all)
     line_put(m, "  total heap usage: %s allocs, %s frees, %s bytes allocated",
              grouped(t.allocs).text, grouped(t.frees).text, grouped(t.alloc_bytes).text);
     line_put(m, "%s", "");
-    if (leaks_are_known(m->r) && t.blocks == 0) {
+    if (leaks_are_known(m->r) && t.blocks == 0 && m->r->leak_count == 0) {
         line_put(m, "All heap blocks were freed -- no leaks are possible");
         line_put(m, "%s", "");
     } else if (leaks_are_known(m->r)) {
