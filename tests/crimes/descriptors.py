@@ -7,18 +7,14 @@ import signal
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True # the checkout may be another's
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from checks import check, end
+
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/crimes/descriptors"
 CLOSERS = {"fopen": "fclose", "freopen": "fclose", "tmpfile": "fclose", "opendir": "closedir", "popen": "pclose"}
 TABLE_LEAST = 30  # functions that work on every machine
-failed = False
-
-
-def check(what, got, wanted):
-    global failed
-    if got != wanted:
-        failed = True
-        print(f"FAIL {what}:\n  got    {got}\n  wanted {wanted}")
 
 
 def run(case, mode, *options, status=0):
@@ -101,4 +97,4 @@ with open("xml") as file:
     xml = file.read()
     check("XML", [word in xml for word in ("<kind>FdBadClose</kind>", "<auxwhat>Previously closed</auxwhat>",
                                            "<auxwhat>Originally opened</auxwhat>", "<fn>in_threads</fn>")], [True] * 4)
-sys.exit(failed)
+end()

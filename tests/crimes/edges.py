@@ -8,17 +8,13 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True # the checkout may be another's
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from checks import check, end
+
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 PROGRAM = BUILD / "tests/crimes/edges"
 SMALL, LARGE = (20, 300, 700, 1500, 3000, 5000, 20000, 30000), (32768, 65536, 300000, 5000000)
-failed = 0
-
-
-def check(what, got, wanted):
-    global failed
-    if got != wanted:
-        print(f"{what}: {got}\n  wanted: {wanted}")
-        failed = 1
 
 
 def damage(options, *args):
@@ -86,4 +82,4 @@ before_first()
 around_large()
 never_taken()
 width()
-sys.exit(failed)
+end()

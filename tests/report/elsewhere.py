@@ -7,6 +7,10 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True # the checkout may be another's
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from checks import check, end
+
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 RTCHECK = BUILD / "bin/rtcheck"
 PLACE = pathlib.Path.cwd()
@@ -16,14 +20,6 @@ PROGRAM = """
 static __attribute__((noinline)) void *lost_here(void) { return malloc(77); }
 int main(void) { volatile char *lost = lost_here(); lost = 0; return 0; } /* %s */
 """
-failed = False
-
-
-def check(what, got, wanted):
-    global failed
-    if got != wanted:
-        failed = True
-        print(f"FAIL {what}:\n  got    {got}\n  wanted {wanted}")
 
 
 def compile_into(folder, comment="", flags=()):
@@ -88,4 +84,4 @@ check("launcher", names(done.stderr), (True, True))
 done = subprocess.run([RTCHECK, "--extra-debuginfo-path=/nowhere", home / "p"], env=ENVIRONMENT, capture_output=True, text=True,
                       check=False)
 check("valgrind's option", (names(done.stderr), "extra-debuginfo-path" in done.stderr), ((True, True), False))
-sys.exit(failed)
+end()

@@ -2,7 +2,6 @@
 # rtc-test: report/pack ci 90
 """`rtcheck pack`: the archive that it makes is read where the programs, the debugging information and the sources are missing;
 an archive that another person has made harms no reader."""
-import difflib
 import functools
 import io
 import json
@@ -16,6 +15,10 @@ import subprocess
 import sys
 import tarfile
 import time
+
+sys.dont_write_bytecode = True # the checkout may be another's
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from checks import check, end
 
 BUILD = pathlib.Path(os.environ["RTC_BUILD"])
 RTCHECK = BUILD / "bin/rtcheck"
@@ -48,18 +51,6 @@ int main() {
     return 0;
 }
 """
-failed = False
-
-
-def check(what, got, wanted):
-    global failed
-    if got != wanted:
-        failed = True
-        if isinstance(got, list) and isinstance(wanted, list) and len(got) == len(wanted):
-            got, wanted = next(pair for pair in zip(got, wanted) if pair[0] != pair[1])
-        if isinstance(got, str) and isinstance(wanted, str):
-            got, wanted = "\n".join(difflib.unified_diff(got.splitlines(), wanted.splitlines(), "got", "wanted", lineterm="")), ""
-        print(f"FAIL {what}:\n  got    {got}\n  wanted {wanted}")
 
 
 def must(what, holds, *printed):
@@ -448,4 +439,4 @@ if os.geteuid() == 0:  # an ordinary user, who may not read root's run, and root
     check("and reads that", (status, err, "p2.c:2" in out), (0, "", True))
     status, out, err = rtcheck("report", owned / "n.rtpack")
     check("root parses no files of others", (status, err, "p2.c:2" in out, "22 B" in out), (0, "", False, True))
-sys.exit(failed)
+end()
