@@ -178,6 +178,7 @@ enum print_format {
 /* Patterns separated by commas; "" or NULL: all findings. See report_filter. */
 struct filters {
     const char *only_module, *skip_module, *only_thread;
+    bool skips_shells; /* leaks of shells */
 };
 
 struct print_options {

@@ -1,10 +1,15 @@
 /*
- * filter.c - findings that options leave out: those of other objects and other threads.
+ * filter.c - findings that options leave out: those of other objects and other threads, and leaks of
+ * shells.
  *
  * A finding is of the object in which its stack leaves the system's libraries: a double free of a
  * library is that of the library also if libc's fclose made the call. A bad write has neither a
  * stack nor a thread; it is of those that allocated its block. A descriptor left open is of those that
  * opened it.
+ *
+ * A shell script that starts the program, such as pyenv's python3, is followed; what the shell itself
+ * leaks is left out by default, because nobody who checks the program can change it.  A shell that is
+ * being developed is not in a folder bin.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +18,10 @@
 #include "suppress_priv.h"
 
 #define UNKNOWN_OBJECT "???" /* as in suppressions */
+#define SHELLS                                                                                  \
+    "*/bin/sh,*/bin/bash,*/bin/rbash,*/bin/dash,*/bin/ash,*/bin/ksh,*/bin/ksh93,*/bin/mksh,"    \
+    "*/bin/lksh,*/bin/yash,*/bin/zsh,*/bin/zsh5,*/bin/fish,*/bin/csh,*/bin/bsd-csh,*/bin/tcsh," \
+    "*/bin/env"
 
 static const char *object_of_frame(const struct report *r, uint32_t index)
 {
@@ -78,6 +87,11 @@ static bool is_left_out(const struct report *r, uint32_t site, uint32_t image,
            (is_given(f->only_thread) && !has_thread(f->only_thread, r, image, thread));
 }
 
+static bool is_of_shell(const struct report *r, const struct leak *leak)
+{
+    return matches_any(object_of(r, leak->site), SHELLS);
+}
+
 bool filters_are_given(const struct filters *f)
 {
     return is_given(f->only_module) || is_given(f->skip_module) || is_given(f->only_thread);
@@ -86,7 +100,7 @@ bool filters_are_given(const struct filters *f)
 void report_filter(struct report *r, const struct filters *filters)
 {
     r->filters = *filters;
-    if (!filters_are_given(filters))
+    if (!filters_are_given(filters) && !filters->skips_shells)
         return;
     for (uint32_t i = 0; i < r->error_count; i++) {
         struct error *e = &r->errors[i];
@@ -99,7 +113,9 @@ void report_filter(struct report *r, const struct filters *filters)
     for (uint32_t i = 0; i < r->leak_count; i++) {
         struct leak *leak = &r->leaks[i];
         if (!is_hidden(&leak->disposition))
-            leak->disposition.is_filtered = is_left_out(r, leak->site, leak->image, &leak->thread);
+            leak->disposition.is_filtered =
+                is_left_out(r, leak->site, leak->image, &leak->thread) ||
+                (filters->skips_shells && is_of_shell(r, leak));
     }
 }
 
@@ -149,6 +165,14 @@ uint64_t filtered_count(const struct report *r, const struct print_options *how)
     return sum.errors + sum.leaks - indirect.places;
 }
 
+static bool leaves_out_shells(const struct report *r)
+{
+    for (uint32_t i = 0; i < r->leak_count && r->filters.skips_shells; i++)
+        if (r->leaks[i].disposition.is_filtered && is_of_shell(r, &r->leaks[i]))
+            return true;
+    return false;
+}
+
 static void option_put(const char *name, const char *patterns, FILE *out)
 {
     if (is_given(patterns))
@@ -170,6 +194,7 @@ char *filtered_text(const struct report *r, const struct print_options *how)
     option_put("only-module", r->filters.only_module, out);
     option_put("skip-module", r->filters.skip_module, out);
     option_put("only-thread", r->filters.only_thread, out);
+    option_put("shell-leaks", leaves_out_shells(r) ? "no" : NULL, out);
     fputs(": ", out);
     hidden_put(&sum, &indirect, out);
     fclose(out);
@@ -180,7 +205,7 @@ void json_filtered(struct json *j, const struct report *r)
 {
     struct hidden sum = {0};
 
-    if (!filters_are_given(&r->filters))
+    if (!filters_are_given(&r->filters) && !leaves_out_shells(r))
         return;
     for (uint32_t i = 0; i < r->error_count; i++)
         sum.errors += r->errors[i].disposition.is_filtered;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # rtc-test: launcher/filters ci 90
-"""--only-module, --skip-module, --only-thread: which findings are left, in every format and way to make a report; the others
+"""--only-module, --skip-module, --only-thread, --shell-leaks: which findings are left, in every format and way to make a report; the others
 are counted, and are no problems."""
 import json
 import os
@@ -158,6 +158,60 @@ def ways(stage):
         must(refused.status == 125 and b'option update-baseline: not with --only-module' in refused.err, refused.err)
 
 
+SHELL = r'''
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    char *volatile p = malloc(60);
+    if (argc > 1 && !(p = malloc(10), memset(p, 0, 11), free(p), p = 0) && argc > 2)
+        execl(argv[1], argv[1], (char *)0); /* as the interpreter of a script: what its first line names */
+    return p = 0, 0;
+}
+'''
+
+
+def shells(stage):
+    """What a shell in a folder bin leaks is left out, not its errors, nor the leaks of what it starts."""
+    room = stage.room()
+    with open(room + '/shell.c', 'w') as f:
+        f.write(SHELL)
+    subprocess.run(['gcc', '-g', '-O0', '-w', '-fno-builtin', 'shell.c', '-o', 'shell'], cwd=room, check=True)
+    for folder in 'bin', 'sbin':
+        os.mkdir(room + '/' + folder)
+    for name, is_shell in (('bin/bash', 1), ('bin/env', 1), ('bin/ssh', 0), ('bin/bashful', 0), ('bash', 0), ('sbin/bash', 0)):
+        os.link(room + '/shell', room + '/' + name)
+        words = [room + '/' + name, 'x']
+        shell_run(stage, words, {'wua 10'} if is_shell else {'leak 60', 'wua 10'}, is_shell)
+    shell_run(stage, [room + '/bin/bash', 'x'], {'wua 10'}, 1, how='hand')
+    shell_run(stage, [room + '/bin/bash', 'x'], {'leak 60', 'wua 10'}, 0, 'shell-leaks')
+    os.link(room + '/shell', room + '/bin/program')
+    script = room + '/python3'
+    with open(script, 'w') as f:
+        f.write('#!%s/bin/bash %s/bin/program\n' % (room, room))
+    os.chmod(script, 0o755)
+    log = shell_run(stage, [script], {'leak 60', 'wua 10'}, 1)
+    must('note: left out by --shell-leaks=no: 1 leak of 60 B in 1 block\n' in log, log)
+    log = shell_run(stage, [script], {'leak 60'}, 2, 'only-module=program')
+    must('note: left out by --only-module=program --shell-leaks=no: 1 leak of 60 B in 1 block, 1 error\n' in log, log)
+    base = Run(stage, [script], options=['baseline=%s/base' % room, 'update-baseline']).wait()
+    must(base.status == 0, base.log, base.err)
+
+
+def shell_run(stage, words, found, away, *options, how='launcher'):
+    run = Run(stage, words, how, ['error-exitcode=9', *options]).wait()
+    report = json.loads(read_text(run.json_file))
+    must(not validate_json.complaints(report), validate_json.complaints(report))
+    statuses = direct(report)
+    must(statuses.get('new', set()) == found and run.status == 9, words, options, how, statuses, run.log)
+    filtered = report['summary'].get('filtered', {})
+    must(filtered.get('leaks', 0) + filtered.get('errors', 0) == away, words, options, how, filtered)
+    must('rtcheck: %d problem' % len(found) in run.log, run.log)
+    must('%d finding%s filtered; ' % (away, '' if away == 1 else 's') in run.log or not away, run.log)
+    return run.log
+
+
 def call(stage, *words):
     return subprocess.run([stage.rtcheck, *words], env={**clean_environment(), 'XDG_STATE_HOME': stage.dir}, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
@@ -196,4 +250,4 @@ def while_it_runs(stage):
 
 
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (modules, threads, ways, formats, while_it_runs)])
+    main([(f.__name__, f) for f in (modules, threads, ways, shells, formats, while_it_runs)])

@@ -169,7 +169,7 @@ static const char *marker(const struct options *o, bool is_end)
 struct filters filters_of(const struct options *o)
 {
     return (struct filters){option_text(o, "only-module"), option_text(o, "skip-module"),
-                            option_text(o, "only-thread")};
+                            option_text(o, "only-thread"), !option_flag(o, "shell-leaks")};
 }
 
 struct print_options print_how(const struct options *o, int fd, const char *pool)
