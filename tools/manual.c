@@ -84,6 +84,8 @@ static int write_page(const struct verb *verb, const char *version)
 struct header {
     bool in_comment, in_body, in_code; /* of a function; lines of declarations are printed */
     bool is_first;                     /* the comment of the file */
+    bool in_item;                      /* of a list */
+    char name_space[32];               /* of C++; "": none */
 };
 
 static void code_end(struct header *h)
@@ -129,6 +131,20 @@ static bool is_row(const char *text)
     return false;
 }
 
+/* "  - text" begins an item of a list; lines that are indented further continue it. */
+static bool item_put(struct header *h, const char *text)
+{
+    size_t indent = strspn(text, " ");
+    bool begins = indent > 0 && strncmp(text + indent, "- ", 2) == 0;
+
+    h->in_item = begins || (h->in_item && indent > 2);
+    if (begins)
+        puts(".IP \\- 2");
+    if (h->in_item)
+        roff_line(text + indent + (begins ? 2 : 0));
+    return h->in_item;
+}
+
 /* A line of a comment, without its frame. */
 static void comment_put(struct header *h, char *line)
 {
@@ -141,6 +157,8 @@ static void comment_put(struct header *h, char *line)
         line[n - 1] = '\0';
     text += strncmp(text, "/*", 2) == 0 || strncmp(text, " *", 2) == 0 ? 2 : 0;
     text += *text == ' ';
+    if (item_put(h, text))
+        return;
     if (is_row(text)) {
         puts(".nf");
         broken_put(text);
@@ -180,6 +198,25 @@ static void function_put(struct header *h, char *line)
     code_put(h, text);
 }
 
+/* The lines around what a namespace of C++ has, and the first line of a class there. */
+static bool cxx_put(struct header *h, const char *line)
+{
+    char text[LINE_BYTES];
+
+    if (sscanf(line, "namespace %31s", h->name_space) == 1)
+        return true;
+    if (!*h->name_space || (line[0] != '{' && line[0] != '}' && strncmp(line, "class ", 6) != 0))
+        return false;
+    if (line[0] == '}')
+        h->name_space[0] = '\0';
+    if (line[0] == 'c') {
+        snprintf(text, sizeof text, "class %s::%s;", h->name_space, line + 6);
+        code_put(h, text);
+        h->in_body = true;
+    }
+    return true;
+}
+
 static void header_line(struct header *h, char *line)
 {
     if (h->in_body) {
@@ -190,6 +227,8 @@ static void header_line(struct header *h, char *line)
         comment_put(h, line);
         return;
     }
+    if (cxx_put(h, line))
+        return;
     if (line[0] == '{') {
         h->in_body = true;
         return;

@@ -65,7 +65,7 @@ def check_options():
 
 
 def check_functions():
-    """Each function that a header declares, and all text of its first comment."""
+    """Each function that a header declares, its lists as paragraphs, and nothing that only the compiler needs."""
     for header in ("check", "cpc", "event", "profile"):
         source = (SOURCE / f"include/rtcheck/{header}.h").read_text()
         text = text_of(SHARE / f"man/man3/rtcheck-{header}.3")
@@ -76,6 +76,16 @@ def check_functions():
             wrong.append(f"rtcheck-{header}.3: of {len(declared)} functions it lacks {sorted(declared - shown)}")
         if "RTC_FIND_" in text or "/*" in text.partition("DESCRIPTION")[2].partition("\n\n")[0]:
             wrong.append(f"rtcheck-{header}.3: has what only the compiler needs")
+        if re.search(r"^ +(namespace\b|\} /\*)", text, re.M):
+            wrong.append(f"rtcheck-{header}.3: has lines of a namespace")
+        # An item of a list is a paragraph: no line of it is broken before the next word would not fit.
+        for item in re.findall(r"^ {7}- .*\n(?: {9}\S.*\n)+", text, re.M):
+            lines = [line.strip() for line in item.splitlines()]
+            if any(9 + len(line) + 1 + len(after.split()[0]) < 76 for line, after in zip(lines[1:], lines[2:])):
+                wrong.append(f"rtcheck-{header}.3: an item is broken: {item}")
+        items = len(re.findall(r"^ \* {3}- ", source, re.M))
+        if len(re.findall(r"^ {7}- ", text, re.M)) != items:
+            wrong.append(f"rtcheck-{header}.3: has not {items} items")
 
 
 def completed(*words):
@@ -98,6 +108,8 @@ def check_completion():
 check_options()
 check_functions()
 check_completion()
+if "class rtcheck::disabler;" not in text_of(SHARE / "man/man3/rtcheck-check.3"):
+    wrong.append("rtcheck-check.3: lacks the class of C++")
 text_of(SOURCE / "man/rtcheck-suppressions.5")
 print("\n".join(wrong))
 sys.exit(bool(wrong))
