@@ -262,6 +262,7 @@ static int take_lsan(struct options *o, struct report *r, bool prints, char err[
     int bad = lsan_options_take(o, text, main.exe ? main.exe : "", &warnings, err);
 
     sanitizer_options_take(o, text, "LSAN_OPTIONS");
+    launcher_variables_name(o, (pid_t)main.pid);
     if (!option_flag(o, "demangle"))
         report_want_mangled(r);
     for (unsigned i = 0; !bad && i < warnings.count && prints; i++)

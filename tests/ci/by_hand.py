@@ -62,5 +62,18 @@ def bad_options(stage):
             must(status(stage, ['r'], options, leaves=True) == want, options)
 
 
+def variables_of_the_launcher(stage):
+    """Those of other checkers that have no effect by hand are named, unless the run is quiet."""
+    for variables, words in (({}, ''), ({'ASAN_OPTIONS': ''}, ''), ({'MALLOC_PERTURB_': '65'}, 'MALLOC_PERTURB_ (with LD_PRELOAD)'),
+                             ({'MALLOC_CHECK_': '3', 'VALGRIND_OPTS': '-v', 'ASAN_OPTIONS': 'x=1'},
+                              'VALGRIND_OPTS (with LD_PRELOAD), ASAN_OPTIONS (with LD_PRELOAD), MALLOC_CHECK_ (with LD_PRELOAD)')):
+        for options in 'error_exitcode=9', 'quiet':
+            env = {**clean_environment(), 'LD_PRELOAD': stage.library, 'RTCHECK_OPTIONS': options, 'RTCHECK_POOL_DIR': stage.room(), **variables}
+            done = subprocess.run([stage.program('ci/ends'), 'r'], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            found = [line for line in done.stderr.splitlines() if 'accepted without effect' in line]
+            want = ['rtcheck: note: accepted without effect: ' + words] if words and options != 'quiet' else []
+            must(done.returncode == 7 and found == want, variables, options, done)
+
+
 if __name__ == '__main__':
-    main([(f.__name__, f) for f in (every_end, own_exit, what_counts, bad_options)])
+    main([(f.__name__, f) for f in (every_end, own_exit, what_counts, bad_options, variables_of_the_launcher)])

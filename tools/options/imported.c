@@ -252,6 +252,20 @@ void malloc_variables_take(struct options *o)
         option_give(o, "on-error", "abort", err);
 }
 
+/* By hand the program has started when the reporter reads its options. */
+void launcher_variables_name(struct options *o, pid_t pid)
+{
+    static const char *const names[] = {"VALGRIND_OPTS", "ASAN_OPTIONS", "MALLOC_PERTURB_",
+                                        "MALLOC_CHECK_"};
+
+    for (size_t i = 0; i < countof(names); i++) {
+        char *text = variable_of_process(pid, names[i]);
+        if (text && *text)
+            add_without_effect(o, names[i], strlen(names[i]), "with LD_PRELOAD");
+        free(text);
+    }
+}
+
 /* ---- the manual ------------------------------------------------------------------------------ */
 
 /* "--leak-check=full", "no: --leak-check=no", ..: the settings of a row. */

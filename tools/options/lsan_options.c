@@ -91,20 +91,24 @@ static char *environment_of(pid_t pid, size_t *bytes)
     return NULL;
 }
 
-char *lsan_text_of_process(pid_t pid)
+char *variable_of_process(pid_t pid, const char *name)
 {
-    static const char name[] = "LSAN_OPTIONS=";
-    size_t bytes;
+    size_t bytes, n = strlen(name);
     char *all = environment_of(pid, &bytes), *text = NULL;
-    const char *own = all ? NULL : getenv("LSAN_OPTIONS");
+    const char *own = all ? NULL : getenv(name);
 
     if (own)
         return strdup(own);
     for (const char *at = all; all && at < all + bytes && !text; at += strlen(at) + 1)
-        if (strncmp(at, name, sizeof name - 1) == 0)
-            text = strdup(at + sizeof name - 1);
+        if (strncmp(at, name, n) == 0 && at[n] == '=')
+            text = strdup(at + n + 1);
     free(all);
     return text;
+}
+
+char *lsan_text_of_process(pid_t pid)
+{
+    return variable_of_process(pid, "LSAN_OPTIONS");
 }
 
 bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room)

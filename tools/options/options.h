@@ -260,9 +260,9 @@ int lsan_options_take(struct options *o, const char *text, const char *program,
                       struct warnings *warnings, char err[TOOLS_ERROR_BYTES]);
 /* The same for log_path: its value P means the file P.PID. */
 int lsan_log_take(struct options *o, const char *text, char err[TOOLS_ERROR_BYTES]);
-/*
- * The LSAN_OPTIONS with which process `pid` was started; ours if it is gone.  NULL: none.  Free it.
- */
+/* The variable with which process `pid` was started; ours if it is gone.  NULL: none.  Free it. */
+char *variable_of_process(pid_t pid, const char *name);
+/* The same of LSAN_OPTIONS. */
 char *lsan_text_of_process(pid_t pid);
 /* One key of the LSAN_OPTIONS with which process `pid` was started; of ours if it is gone. */
 bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
@@ -276,6 +276,8 @@ bool lsan_option_of_process(pid_t pid, const char *key, char *out, size_t room);
 void sanitizer_options_take(struct options *o, const char *text, const char *variable);
 /* The same for MALLOC_PERTURB_ and MALLOC_CHECK_ of our environment. */
 void malloc_variables_take(struct options *o);
+/* Add variables of process `pid`, started by hand, that only the launcher reads, to o->without_effect. */
+void launcher_variables_name(struct options *o, pid_t pid);
 /* Print the table of valgrind's options, or of the sanitizers'. */
 void imported_options_print(bool of_valgrind, FILE *out);
 
