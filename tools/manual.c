@@ -15,6 +15,8 @@
 
 #define LINE_BYTES 4096u
 #define CODE_COLUMNS 72u
+#define COMMENT_COLUMN 48u /* at most: a comment behind it has room for few words in a line */
+#define TERM_COLUMNS 18u
 
 /* ---- roff ------------------------------------------------------------------------------------- */
 
@@ -81,11 +83,14 @@ static int write_page(const struct verb *verb, const char *version)
 
 /* ---- pages of section 3 ----------------------------------------------------------------------- */
 
+/* A list of a comment: of items ("- text"), of terms with their texts, or a table, which is printed as it is. */
+enum list { NO_LIST, ITEMS, TERMS, TABLE };
+
 struct header {
     bool in_comment, in_body, in_code; /* of a function; lines of declarations are printed */
     bool is_first;                     /* the comment of the file */
-    bool in_item;                      /* of a list */
-    char name_space[32];               /* of C++; "": none */
+    enum list list;
+    char declaration[LINE_BYTES]; /* lines of one whose brackets are open */
 };
 
 static void code_end(struct header *h)
@@ -95,54 +100,97 @@ static void code_end(struct header *h)
     h->in_code = false;
 }
 
-/* Broken between words, so that it fits into a terminal of 80 columns. */
-static void broken_put(const char *line)
+/* Broken behind the last of `after` that fits into a terminal of 80 columns; further lines begin at column `hang`. */
+static void broken_put(const char *line, size_t hang, const char *after)
 {
     char piece[CODE_COLUMNS + 1];
-    int indent = (int)strspn(line, " "), used = 0;
-    while (strlen(line) + (size_t)used > CODE_COLUMNS) {
-        size_t n = CODE_COLUMNS - (size_t)used;
-        while (n > (size_t)indent + 1 && line[n] != ' ')
+    size_t used = 0, first = strspn(line, " ") + 1;
+    while (strlen(line) + used > CODE_COLUMNS) {
+        size_t n = CODE_COLUMNS - used;
+        while (n > first && strncmp(line + n - strlen(after), after, strlen(after)) != 0)
             n--;
-        snprintf(piece, n + 1, "%s", line);
-        printf("%*s", used, "");
+        snprintf(piece, n + (line[n - 1] != ' '), "%s", line);
+        printf("%*s", (int)used, "");
         roff_line(piece);
-        line += n + strspn(line + n, " ");
-        used = indent + 4;
+        line += n;
+        used = hang;
+        first = strlen(after);
     }
-    printf("%*s", used, "");
+    printf("%*s", (int)used, "");
     roff_line(line);
 }
 
+/* Further lines of a long comment begin below its first. */
 static void code_put(struct header *h, const char *line)
 {
+    const char *comment = strstr(line, "/* ");
+    size_t indent = strspn(line, " "), column = comment ? (size_t)(comment - line) : 0;
     if (!h->in_code)
         puts(".PP\n.nf");
     h->in_code = true;
-    broken_put(line);
+    if (comment && column <= COMMENT_COLUMN)
+        broken_put(line, column + strlen("/* "), " ");
+    else if (indent == 0 && strchr(line, '('))
+        broken_put(line, 4, ", ");
+    else
+        broken_put(line, indent + 4, " ");
 }
 
-/* A row of a table, or indented: two blanks that do not follow the end of a sentence. */
-static bool is_row(const char *text)
+/* Two blanks that do not follow the end of a sentence, and what they precede; NULL: none. */
+static const char *next_column(const char *text)
 {
     for (const char *p = strstr(text, "  "); p; p = strstr(p + 1, "  "))
-        if (p == text || !strchr(".:;?)", p[-1]))
-            return true;
-    return false;
+        if (p > text && !strchr(".:;?) ", p[-1]))
+            return p + strspn(p, " ");
+    return NULL;
 }
 
-/* "  - text" begins an item of a list; lines that are indented further continue it. */
-static bool item_put(struct header *h, const char *text)
+static void list_end(struct header *h)
 {
-    size_t indent = strspn(text, " ");
-    bool begins = indent > 0 && strncmp(text + indent, "- ", 2) == 0;
+    static const char *const ends[] = {
+        [NO_LIST] = NULL, [ITEMS] = ".RE\n.PP", [TERMS] = ".PD\n.RE\n.PP", [TABLE] = ".fi"};
+    if (ends[h->list])
+        puts(ends[h->list]);
+    h->list = NO_LIST;
+}
 
-    h->in_item = begins || (h->in_item && indent > 2);
-    if (begins)
+static void list_begin(struct header *h, enum list list)
+{
+    static const char *const begins[] = {
+        [ITEMS] = ".RS 2", [TERMS] = ".PP\n.RS 2\n.PD 0", [TABLE] = ".PP\n.nf"};
+    if (h->list != list) {
+        list_end(h);
+        puts(begins[list]);
+    }
+    h->list = list;
+}
+
+/* An indented line. */
+static void list_line(struct header *h, const char *text)
+{
+    const char *word = text + strspn(text, " "), *column = next_column(word);
+    char term[LINE_BYTES];
+    if (h->list == TABLE || (column && next_column(column))) {
+        list_begin(h, TABLE);
+        broken_put(text, 4, " ");
+    } else if (strncmp(word, "- ", 2) == 0) {
+        list_begin(h, ITEMS);
         puts(".IP \\- 2");
-    if (h->in_item)
-        roff_line(text + indent + (begins ? 2 : 0));
-    return h->in_item;
+        roff_line(word + 2);
+    } else if (h->list != NO_LIST && word - text > 2) {
+        roff_line(word);
+    } else {
+        list_begin(h, TERMS);
+        snprintf(term, column ? (size_t)(column - word) + 1 : sizeof term, "%s", word);
+        for (size_t n = strlen(term); n > 0 && term[n - 1] == ' '; n--)
+            term[n - 1] = '\0';
+        printf(".TP %u\n", TERM_COLUMNS);
+        roff_line(term);
+        if (column)
+            roff_line(column);
+        else
+            puts("\\&");
+    }
 }
 
 /* A line of a comment, without its frame. */
@@ -157,17 +205,17 @@ static void comment_put(struct header *h, char *line)
         line[n - 1] = '\0';
     text += strncmp(text, "/*", 2) == 0 || strncmp(text, " *", 2) == 0 ? 2 : 0;
     text += *text == ' ';
-    if (item_put(h, text))
-        return;
-    if (is_row(text)) {
-        puts(".nf");
-        broken_put(text);
-        puts(".fi");
+    if (*text == ' ') {
+        list_line(h, text);
     } else if (*text) {
+        list_end(h);
         roff_line(text);
     } else if (!end && line[0] != '/') {
+        list_end(h);
         puts(".PP");
     }
+    if (end)
+        list_end(h);
 }
 
 /* "---- errors ----" */
@@ -198,23 +246,31 @@ static void function_put(struct header *h, char *line)
     code_put(h, text);
 }
 
-/* The lines around what a namespace of C++ has, and the first line of a class there. */
-static bool cxx_put(struct header *h, const char *line)
+static size_t count_of(const char *text, char c)
 {
-    char text[LINE_BYTES];
+    size_t n = 0;
+    for (; (text = strchr(text, c)); text++)
+        n++;
+    return n;
+}
 
-    if (sscanf(line, "namespace %31s", h->name_space) == 1)
-        return true;
-    if (!*h->name_space || (line[0] != '{' && line[0] != '}' && strncmp(line, "class ", 6) != 0))
-        return false;
-    if (line[0] == '}')
-        h->name_space[0] = '\0';
-    if (line[0] == 'c') {
-        snprintf(text, sizeof text, "class %s::%s;", h->name_space, line + 6);
-        code_put(h, text);
-        h->in_body = true;
+/* Lines of one function, until its brackets are closed, become one. */
+static void declaration_line(struct header *h, char *line)
+{
+    char *kept = h->declaration;
+    size_t used = strlen(kept);
+    if (used > 0)
+        line += strspn(line, " ");
+    else if (line[0] == ' ' || !strchr(line, '(')) {
+        function_put(h, line);
+        return;
     }
-    return true;
+    snprintf(kept + used, sizeof h->declaration - used, "%s%s",
+             used > 0 && kept[used - 1] == ',' ? " " : "", line);
+    if (count_of(kept, '(') == count_of(kept, ')')) {
+        function_put(h, kept);
+        kept[0] = '\0';
+    }
 }
 
 static void header_line(struct header *h, char *line)
@@ -227,8 +283,6 @@ static void header_line(struct header *h, char *line)
         comment_put(h, line);
         return;
     }
-    if (cxx_put(h, line))
-        return;
     if (line[0] == '{') {
         h->in_body = true;
         return;
@@ -244,16 +298,16 @@ static void header_line(struct header *h, char *line)
     }
     if (line[0] == '\0')
         code_end(h);
-    else if (line[0] != '#' && strncmp(line, "extern \"C\"", 10) != 0 && strcmp(line, "}") != 0)
-        function_put(h, line);
+    else
+        declaration_line(h, line);
 }
 
-/* Lines that continue a macro, and what is between #if and #endif of helpers, are left out. */
+/* Lines that continue a macro, and what is between #if and #endif of helpers and of C++, are left out. */
 static int write_header(const char *name, const char *version)
 {
     struct header h = {.is_first = true};
     char line[LINE_BYTES], page[64];
-    bool continues = false, is_machine = false;
+    bool continues = false, is_helper = false;
     snprintf(page, sizeof page, "rtcheck-%s", name);
     title_put(page, "3", version);
     printf(".SH NAME\n%s \\- functions of rtcheck/%s.h\n.SH SYNOPSIS\n.B #include <rtcheck/%s.h>\n",
@@ -262,12 +316,13 @@ static int write_header(const char *name, const char *version)
         line[strcspn(line, "\n")] = '\0';
         bool is_macro = continues || (line[0] == '#' && !h.in_comment);
         continues = is_macro && line[0] && line[strlen(line) - 1] == '\\';
-        if (strncmp(line, "#if defined __x86_64__", 22) == 0)
-            is_machine = true;
-        if (!is_macro && !is_machine)
+        if (strncmp(line, "#if defined __x86_64__", 22) == 0 ||
+            strcmp(line, "#ifdef __cplusplus") == 0)
+            is_helper = true;
+        if (!is_macro && !is_helper)
             header_line(&h, line);
         if (strncmp(line, "#endif", 6) == 0)
-            is_machine = false;
+            is_helper = false;
     }
     code_end(&h);
     puts(".SH SEE ALSO\n.BR rtcheck (1)");

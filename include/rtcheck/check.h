@@ -111,8 +111,8 @@ RTC_INLINE_ int rtc_remove_root_region(const void *start, size_t bytes)
  *
  * Sizes and addresses need no alignment.  A block inside a registered client block is not
  * registered: register either the inner or the outer blocks.  Return 1 on success.  Return 0 in the
- * cases above, if the block is partly inside a malloc block, without memory, or if NULL is freed
- * (or there is no checker).
+ * cases above, if the block is partly inside a malloc block, or without memory.  Return 0 also if
+ * NULL is freed (or there is no checker).
  */
 RTC_INLINE_ int rtc_record_malloc(const void *p, size_t bytes)
 {
@@ -148,8 +148,8 @@ RTC_INLINE_ size_t rtc_record_free_all(const void *start, size_t bytes)
  * caches of freed blocks.  Also hide the allocator's pointer to the start of its arena, which is a
  * pointer to the first block there.  Regions may overlap.  A region that was hidden n times must be
  * shown n times, with the same start and size.  A region in a malloc block ends with that block.
- * Return 0 if bytes is 0, if it is partly inside a malloc block, without memory, or if the region
- * to show does not exist (or there is no checker).
+ * Return 0 if bytes is 0, if it is partly inside a malloc block, or without memory.  Return 0 also
+ * if the region to show does not exist (or there is no checker).
  */
 RTC_INLINE_ int rtc_hide_region(const void *start, size_t bytes)
 {

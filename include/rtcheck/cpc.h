@@ -2,7 +2,7 @@
  * cpc.h - performance counters of threads, processes and processors, for programs.
  *
  * The interface is that of Solaris' libcpc, with the prefix rtc_cpc_ instead of cpc_, on Linux'
- * perf_event_open, so code written for it is easy to port.  Differences are documented.  The source
+ * perf_event_open.  So code written for libcpc is easy to port.  Differences are documented.  The source
  * of each rule is the manual page of that name (cpc_open(3CPC) and so on), except rules marked
  * "ours".  If Linux cannot provide a counter (no PMU, no permission), its value is not known: no
  * function returns 0 instead, and the error handler receives the reason.
@@ -228,8 +228,8 @@ enum {
  * unbound first.  Several sets may be bound.  If there are more events than counters, Linux
  * multiplexes the sets, and values are scaled to the whole time (rtc_cpc_reading reports it).
  * PINNED: no multiplexing; if the counters are in use, samples fail with EAGAIN, as libcpc's do.
- * After the end of a thread, its counts remain, and its clocks keep the values from near its end
- * (when its destructors of thread-specific data ran).  Other threads can sample its sets, and must
+ * After the end of a thread, its counts remain.  Its clocks keep the values from near its end (when
+ * its destructors of thread-specific data ran).  Other threads can sample its sets, and must
  * unbind them.
  *
  * INHERIT: threads created from now on by this thread, and by those, are added to its counts
@@ -340,9 +340,9 @@ RTC_API int rtc_cpc_buf_destroy(rtc_cpc_t *cpc, rtc_cpc_buf_t *buf);
 /*
  * Read all counters of a bound set at one moment, of any thread.  Presets are unchanged.  EINVAL:
  * the set is not bound, or the buffer belongs to another set or is older than one of its requests.
- * EAGAIN: no value is known, because the set is pinned and did not get its counters, its
- * descriptors are closed, or the program has entered a sandbox (RESOURCE_UNAVAIL).  The buffer is
- * then unchanged.  Cost: five system calls; for a set of clocks four, plus one for each.
+ * EAGAIN (RESOURCE_UNAVAIL): no value is known.  Either the set is pinned and did not get its
+ * counters, or its descriptors are closed, or the program has entered a sandbox.  The buffer is then
+ * unchanged.  Cost: five system calls; for a set of clocks four, plus one for each.
  */
 RTC_API int rtc_cpc_set_sample(rtc_cpc_t *cpc, rtc_cpc_set_t *set, rtc_cpc_buf_t *buf);
 

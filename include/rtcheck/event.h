@@ -47,18 +47,19 @@ extern "C" {
  * Event types, for masks.  A call of the program is a native event.  VM_* events are aggregates,
  * derived from every native event that changes mappings:
  *
- *   native           VM_UNMAPPED before the call           VM_MAPPED after success
- *   MMAP             the part replaced by MAP_FIXED        the new mapping
+ *   native           VM_UNMAPPED, before the call     VM_MAPPED, afterwards
+ *   MMAP             the part replaced by MAP_FIXED   the new mapping
  *                    (address not NULL)
- *   MUNMAP           the range                             -
- *   MREMAP           the old range (unless old_size is     the new range; with MREMAP_DONTUNMAP
- *                    0), and the part replaced by          the old one, too
- *                    MREMAP_FIXED
- *   SHMAT            the part replaced by SHM_REMAP        the attachment
- *   SHMDT            the attachment                        -
- *   SBRK, BRK        the part returned                     the part added
- *   MADVISE          DONTNEED, FREE, REMOVE: the range     -
- *   REMAP_FILE_PAGES the range                             the range
+ *   MUNMAP           the range                        -
+ *   MREMAP           the old range (unless old_size   the new range; with
+ *                    is 0), and the part replaced     MREMAP_DONTUNMAP the
+ *                    by MREMAP_FIXED                  old one, too
+ *   SHMAT            the part replaced by SHM_REMAP   the attachment
+ *   SHMDT            the attachment                   -
+ *   SBRK, BRK        the part returned                the part added
+ *   MADVISE          the range, with DONTNEED, FREE   -
+ *                    or REMOVE
+ *   REMAP_FILE_PAGES the range                        the range
  *   MPROTECT, MLOCK, MSYNC: none
  *
  * Ranges are whole pages, rounded like in the kernel.  An empty range, or one that the kernel
@@ -68,7 +69,7 @@ extern "C" {
  * made: it fails with ENOMEM, announced ranges are cancelled, and there is no native event.
  *
  * If the call then fails, VM_CANCELLED has the part of an announced range that is still mapped
- * unchanged.  (ucm's users must assume that it is gone.) The kernel may fail MAP_FIXED and
+ * unchanged.  (ucm's users must assume that it is gone.)  The kernel may fail MAP_FIXED and
  * MREMAP_FIXED after it has unmapped the target, so afterwards the mappings are read.  A failed
  * MREMAP_FIXED of several mappings may have moved some of them.  VM_MAPPED then has the mappings at
  * the new address, perhaps with some that were not changed.
@@ -269,8 +270,8 @@ RTC_API int rtc_event_init(const struct rtc_event_options *options);
  *   an external event     (rtc_event_set_external)
  *
  * FLAG_EXISTING_ALLOC: during this call the callback also gets existing objects.  These are
- * VM_MAPPED for each mapping in /proc/self/maps (none if it cannot be read) and for the heap, and
- * MEM_TYPE_ALLOC for announced memory that was not freed.  Objects created meanwhile may be
+ * VM_MAPPED for each mapping in /proc/self/maps (none if it cannot be read) and for the heap.
+ * Announced memory that was not freed is MEM_TYPE_ALLOC.  Objects created meanwhile may be
  * notified twice, but at least once.
  *
  * -EINVAL: unknown bits, or no callback. -ENOTSUP: events are disabled. -ENOMEM. -EDEADLK: called

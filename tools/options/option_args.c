@@ -220,6 +220,13 @@ void help_row_print(FILE *out, const char *name, const char *text)
     print_wrapped(out, text);
 }
 
+/* The length of the value's name before ": " in a help text, in capitals; 0: the text has none. */
+static size_t value_name(const char *help)
+{
+    size_t n = strspn(help, "ABCDEFGHIJKLMNOPQRSTUVWXYZ,");
+    return strncmp(help + n, ": ", 2) == 0 ? n : 0;
+}
+
 struct option_words option_words(const struct option_info *info)
 {
     static const char *const shape[] = {
@@ -257,9 +264,16 @@ struct option_words option_words(const struct option_info *info)
     struct option_words words;
     bool shows_default =
         *info->initial && (!value_if_bare(info) || info->bare || strcmp(info->initial, "no") != 0);
-    snprintf(words.name, sizeof words.name, info->bare ? "--%s[%s]" : "--%s%s", info->name,
-             shape[info->kind]);
-    snprintf(words.text, sizeof words.text, "%s%s%s%s", info->help, shows_default ? " [" : "",
+    size_t named = value_name(info->help);
+    char value[32];
+    if (named > 0)
+        snprintf(value, sizeof value, "=%.*s", (int)named, info->help);
+    else
+        snprintf(value, sizeof value, "%s",
+                 info->kind == KIND_FLAG && shows_default ? "=yes|no" : shape[info->kind]);
+    snprintf(words.name, sizeof words.name, info->bare ? "--%s[%s]" : "--%s%s", info->name, value);
+    snprintf(words.text, sizeof words.text, "%s%s%s%s",
+             info->help + (named > 0 ? named + strlen(": ") : 0), shows_default ? " [" : "",
              shows_default ? info->initial : "", shows_default ? "]" : "");
     return words;
 }
