@@ -336,7 +336,7 @@ static enum control find_control(struct run *r, char why[TOOLS_ERROR_BYTES])
     if (WIFSIGNALED(r->wait_status))
         return fail(why, CONTROL_NOT_YET, "it ended before its state was known");
     if (WEXITSTATUS(r->wait_status) == STATUS_NOT_FOUND) /* ld.so's status for a missing library */
-        return fail(why, CONTROL_NOT_YET, "it ended before our library was loaded");
+        return fail(why, CONTROL_NOT_YET, "it ended before librtcheck.so was loaded");
     return fact.found ? CONTROL_NONE
                       : fail(why, CONTROL_NONE,
                              "it has no image in the run: LD_PRELOAD was lost, or the run file "

@@ -159,14 +159,14 @@ static void region_put(struct wording *w)
         [REGION_UNMAPPED] = "where no memory is",
         [REGION_STACK] = "on the stack of this thread",
         [REGION_STACK_ALTERNATE] = "on the alternate signal stack of this thread",
-        [REGION_HEAP] = "in our heap where no block was",
+        [REGION_HEAP] = "in rtcheck's heap, where no block was",
         [REGION_LIBC] = "in a block of libc's own allocator",
     };
     uint32_t what = w->e->region.what;
 
     if (what == REGION_HEAP &&
         (w->e->entry == ENTRY_RECORD_FREE || w->e->entry == ENTRY_RECORD_REALLOC))
-        fputs("in our heap where no block was recorded", w->out);
+        fputs("in rtcheck's heap, where no block was recorded", w->out);
     else if (what == REGION_MODULE)
         module_put(w);
     else if (what == REGION_MAPPED)

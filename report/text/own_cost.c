@@ -90,7 +90,7 @@ double own_cost_cycles(const struct report *r, const char **why)
 
     while (row < end && !row->is_cycles)
         row++;
-    *why = row == end                 ? "n/a: not asked for, by --counters=cycles"
+    *why = row == end                 ? "n/a: not requested (--counters=cycles)"
            : !row->reading.known      ? row->why
            : row->user_alone          ? "n/a: they were counted in user mode alone"
            : !row->reading.enabled_ns ? "n/a: nothing was counted"
@@ -278,7 +278,7 @@ static void own_cost_put(const struct report *r, const struct cost_sum *all,
     if (own_cost_has_calls(sum))
         fprintf(page->out,
                 "in these: page faults about %llu (" COST_BY_RUSAGE
-                "), in our system calls %.3f ms; ",
+                "), in rtcheck's system calls %.3f ms; ",
                 (unsigned long long)own_cost_faults(sum, all, ALL_WORKS), sum->kernel_ns / 1e6);
     faults_put(sum, page);
     cycles_put(r, page);

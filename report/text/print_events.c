@@ -61,9 +61,9 @@ static void unseen_put(const struct map_sum *sum, FILE *out)
     if (sum->compared == 0)
         fputs("  not compared with the kernel's yet\n", out);
     else if (objects + stacks + others + sum->unseen_unmapped + sum->unseen_changed == 0)
-        fputs("  nothing was made, changed or taken away behind our back\n", out);
+        fputs("  no changes by other calls\n", out);
     else
-        fprintf(out, "  behind our back: %s, %s and %llu more were made; %llu went, %llu changed\n",
+        fprintf(out, "  by other calls: %s, %s and %llu more mapped, %llu unmapped, %llu changed\n",
                 count_text(objects, "library", "libraries").text,
                 count_text(stacks, "stack", "stacks").text, (unsigned long long)others,
                 (unsigned long long)sum->unseen_unmapped, (unsigned long long)sum->unseen_changed);
@@ -91,24 +91,24 @@ static void process_print(struct report *r, struct image *image, struct page pag
     text_put(page.out, program_name(image));
     fprintf(page.out, "), %s: ", end_name(r, image));
     if (!image->has_maps) {
-        fputs("it has neither mapped nor unmapped anything by a call\n", page.out);
+        fputs("no calls that map or unmap\n", page.out);
         return;
     }
     fprintf(page.out, "%s mapped, %llu unmapped; %s by them",
             count_text(sum->mapped, "call", "calls").text, (unsigned long long)sum->unmapped,
             size_text(image->mapped_bytes).text);
     fprintf(page.out, ", %s at most%s\n", size_text(sum->peak_bytes).text,
-            sum->first_call > 1 ? " with what it inherited" : "");
+            sum->first_call > 1 ? " with inherited mappings" : "");
     unseen_put(sum, page.out);
     if (sum->unseen > 0)
         fprintf(page.out,
-                "  %s not seen: of handlers that interrupted the runtime, or that could not wait "
+                "  %s not recorded: in handlers that interrupted the runtime, or could not wait "
                 "for it\n",
                 count_text(sum->unseen, "call", "calls").text);
     if (sum->rebuilt > 0)
         fprintf(page.out,
-                "  made anew %s, as handlers had jumped out of changes: of what those made is "
-                "nothing known\n",
+                "  read from the kernel %s, because handlers had jumped out of changes: the calls "
+                "that made these changes are not known\n",
                 count_text(sum->rebuilt, "time", "times").text);
     if (image->regions_torn)
         fputs("  read in the midst of a change: a range may be missing\n", page.out);

@@ -38,8 +38,9 @@ struct map_totals map_totals(const struct report *r)
 
 static void unseen_put(const struct map_totals *t, const struct page *page)
 {
-    fprintf(page->out, "%*sbehind our back: %s, %s and %llu more made, %llu gone, %llu changed\n",
-            COLUMN, "", count_text(t->objects, "library", "libraries").text,
+    fprintf(page->out,
+            "%*sby other calls: %s, %s and %llu more mapped, %llu unmapped, %llu changed\n", COLUMN,
+            "", count_text(t->objects, "library", "libraries").text,
             count_text(t->stacks, "stack", "stacks").text, (unsigned long long)t->others,
             (unsigned long long)t->gone, (unsigned long long)t->changed);
     if (t->uncompared > 0)
@@ -47,13 +48,13 @@ static void unseen_put(const struct map_totals *t, const struct page *page)
                 count_text(t->uncompared, "process", "processes").text);
     if (t->unseen > 0)
         fprintf(page->out,
-                "%*s%s not seen: of handlers that interrupted the runtime, or that could not wait "
+                "%*s%s not recorded: in handlers that interrupted the runtime, or could not wait "
                 "for it\n",
                 COLUMN, "", count_text(t->unseen, "call", "calls").text);
     if (t->rebuilt > 0)
         fprintf(page->out,
-                "%*smade anew %s, as handlers had jumped out of changes: of what those made is "
-                "nothing known\n",
+                "%*sread from the kernel %s, because handlers had jumped out of changes: the calls "
+                "that made these changes are not known\n",
                 COLUMN, "", count_text(t->rebuilt, "time", "times").text);
 }
 

@@ -170,7 +170,7 @@ def mistakes(stage):
         run = Run(stage, ['echo', 'hello'], options=['counters=' + names], files=False).wait()
         must((run.status, run.out, run.err.decode()) == (125, b'', 'rtcheck: %s\n' % printed), names, run.status, run.err)
     run = Run(stage, ['echo', 'hello'], options=['counters=nonsense'], env={'RTCHECK_TEST_WITHOUT': 'libpfm'}, files=False).wait()
-    must(run.err.endswith(b'; libpfm4, which knows those of processors, is not installed\n'), run.err)
+    must(run.err.endswith(b'; libpfm4, which has those of processors, is not installed\n'), run.err)
 
 
 def names(stage):

@@ -41,7 +41,7 @@ def inherited(stage):
     must(leak['process'] == [2], leak)
     run = Run(stage, [stage.program('events/mapped'), 'inherited'], how='hand', keep=True).wait()
     child = events(stage, run.pool_file()).split('process ')[2]
-    must('1 call mapped, 1 unmapped; 4096 B by them, 32.0 KiB at most with what it inherited' in child, child)
+    must('1 call mapped, 1 unmapped; 4096 B by them, 32.0 KiB at most with inherited mappings' in child, child)
 
 
 def children(stage):
@@ -51,7 +51,7 @@ def children(stage):
     run = Run(stage, [stage.program('events/mapped'), 'children'], how='hand', keep=True).wait()
     printed = events(stage, run.pool_file())
     must('1 call mapped, 0 unmapped; 28.0 KiB by them, 28.0 KiB at most\n' in printed, printed)
-    must(printed.count('1 call mapped, 1 unmapped; 0 B by them, 32.0 KiB at most with what it inherited\n') == 3, printed)
+    must(printed.count('1 call mapped, 1 unmapped; 0 B by them, 32.0 KiB at most with inherited mappings\n') == 3, printed)
 
 
 def left(stage):
@@ -62,7 +62,7 @@ def left(stage):
     kept = [m for m in maps(run) if m[0] < m[1]]  # others are pages of calls that were left
     must(kept == [(1, 2), (1, 3), (1, 4), (rounds, 5 * rounds)], kept, rounds)
     printed = run.report.data['summary']['mappings']
-    must(printed['made_anew'] > 0 and 'made anew %d times, as handlers' % printed['made_anew'] in run.log, printed, run.log)
+    must(printed['made_anew'] > 0 and 'read from the kernel %d times, because handlers' % printed['made_anew'] in run.log, printed, run.log)
     must(printed['mapped'] > 100, printed)
     must('in the midst of a change' not in events(stage, run.pool_file()), 'read in the midst of a change')
 
@@ -154,7 +154,7 @@ def section(stage):
     lines = run.log.split('\n')
     at = [i for i, line in enumerate(lines) if line.startswith('MAPPINGS')][0]
     must(lines[at] == 'MAPPINGS        3 calls mapped, 2 unmapped; 0 B by them, 16.0 KiB at most', lines[at])
-    must(re.fullmatch(r' +behind our back: [1-9]\d* librar\w+, \d+ stacks? and \d+ more made, 1 gone, 0 changed',
+    must(re.fullmatch(r' +by other calls: [1-9]\d* librar\w+, \d+ stacks? and \d+ more mapped, 1 unmapped, 0 changed',
                       lines[at + 1]), lines[at + 1])
     summary = run.report.data['summary']['mappings']
     must(summary['mapped'] == 3 and summary['bytes'] == 0 and summary['behind']['gone'] == 1, summary)
@@ -233,7 +233,7 @@ def of_finished(stage):
     run = Run(stage, [stage.program('events/mapped'), 'goes'], keep=True).wait()
     printed = events(stage, run.pool_file())
     must(not CALLED.findall(printed), printed)
-    must(re.search(r'behind our back: [1-9]\d* librar\w+, \d+ stacks? and \d+ more were made; 1 went, 0 changed', printed), printed)
+    must(re.search(r'by other calls: [1-9]\d* librar\w+, \d+ stacks? and \d+ more mapped, 1 unmapped, 0 changed', printed), printed)
 
 
 def of_nothing(stage):

@@ -60,7 +60,7 @@ static int put_variable(struct name *name, const char **at, char err[TOOLS_ERROR
     char variable[128];
     size_t n = end ? (size_t)(end - *at - 1) : 0;
     if (n == 0 || n >= sizeof variable)
-        return fail(err, -EINVAL, "%%q in a file name wants {VARIABLE} behind it");
+        return fail(err, -EINVAL, "%%q in a file name must be followed by {VARIABLE}");
     memcpy(variable, *at + 1, n);
     variable[n] = '\0';
     const char *value = getenv(variable);

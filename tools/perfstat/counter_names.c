@@ -50,7 +50,7 @@ static int is_unknown(const struct counter *c, enum pfm_answer pfm, char err[TOO
 {
     return fail(
         err, -EINVAL, "there is no event of this name: %s (--counters=help lists them)%s", c->name,
-        pfm == PFM_ABSENT ? "; libpfm4, which knows those of processors, is not installed" : "");
+        pfm == PFM_ABSENT ? "; libpfm4, which has those of processors, is not installed" : "");
 }
 
 int counter_resolve(struct counter *c, char err[TOOLS_ERROR_BYTES])
