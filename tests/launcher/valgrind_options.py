@@ -14,6 +14,7 @@ BIN = pathlib.Path(os.environ["RTC_BUILD"]) / "bin"
 SOURCE = pathlib.Path(os.environ["RTC_SOURCE"])
 HERE = pathlib.Path.cwd()
 NOTE = "rtcheck: note: accepted without effect: "
+TOGETHER = 20  # options without an effect: as many are named in the note
 # Options of valgrind after 3.19, which its --help-debug has; newer ones that the table must have, too.
 NEWER = {"scheduling-quantum", "realloc-zero-bytes-frees", "show-realloc-size-zero", "enable-debuginfod", "modify-fds"}
 
@@ -78,6 +79,7 @@ def every_option_of_valgrind(program):
     missing = valgrinds_options() - set(rows)
     must(not missing, "not in valgrind_options.def:", missing)
     manual = run("--help=valgrind").stdout
+    accepted, noted = [], []  # options without an effect, of which one run has many
     for name, (values, otherwise, text) in rows.items():
         dashes = "--" if name[1:] else "-"
         must(re.search("^  %s%s " % (dashes, name), manual + " ", re.M) or "  %s%s\n" % (dashes, name) in manual, name, manual)
@@ -89,21 +91,31 @@ def every_option_of_valgrind(program):
                 must(done.returncode in (3, 7) and NOTE not in done.stderr, command, name, done)
                 continue
             for word in filter(None, values.split(" ")):
-                value = word.partition(">")[0].replace("*", "yes")
-                done = run("%s%s=%s" % (dashes, name, value), program, command=command)
-                is_help = "help=" in word
-                must(done.returncode == (0 if is_help else 3) and NOTE not in done.stderr, command, name, value, done)
+                value, acts, _ = word.partition(">")
+                option = "%s%s=%s" % (dashes, name, value.replace("*", "yes"))
+                if not acts and otherwise != "REFUSED":
+                    accepted.append(option)
+                    continue
+                done = run(option, program, command=command)
+                must(done.returncode == (0 if "help=" in word else 3) and NOTE not in done.stderr, command, option, done)
             if "*" in values:
                 continue
             word = dashes + name + ("=0x77-0x88" if name[1:] else "")
-            done = run(word, program, command=command)
-            if otherwise == "REFUSED":
-                must(done.returncode == (1 if "-" in command else 125), command, name, done)
-                must(done.stderr == "rtcheck: option --%s=0x77-0x88 is refused: %s\n" % (name, text), name, done)
-            else:
-                must(done.returncode == 3 and done.stderr.startswith(NOTE + dashes + name + "\n"), command, name, done)
+            if otherwise != "REFUSED":
                 must(text, name, "has no reason")
-                must(NOTE not in run("-q", word, program, command=command).stderr, name, "-q")
+                noted.append((word, dashes + name))
+                continue
+            done = run(word, program, command=command)
+            must(done.returncode == (1 if "-" in command else 125), command, name, done)
+            must(done.stderr == "rtcheck: option --%s=0x77-0x88 is refused: %s\n" % (name, text), name, done)
+    must(len(accepted) > 35 and len(noted) > 75, accepted, noted)
+    done = run(*accepted, program)
+    must(done.returncode == 3 and NOTE not in done.stderr, accepted, done)
+    for at in range(0, len(noted), TOGETHER):
+        words, names = zip(*noted[at:at + TOGETHER])
+        done = run(*words, program)
+        must(done.returncode == 3 and done.stderr.startswith("%s%s\n" % (NOTE, ", ".join(names))), words, done)
+        must(NOTE not in run("-q", *words, program).stderr, words, "-q")
 
 
 def keys_of(compiler, sanitizer):
@@ -125,13 +137,25 @@ def every_key_of_sanitizers(program):
         own = sanitizer_table(letter)
         listed = keys_of("gcc", sanitizer) | keys_of("clang", sanitizer)
         must(listed <= set(own), variable, "not in sanitizer_options.def:", listed - set(own))
+        silent, noted = [], []
         for name, (values, text) in own.items():
             must(re.search(r"^  (both|ASAN|LSAN) %s\b" % name, manual, re.M), name)
-            value = VALUES.get(name, "1") if values in ("same", "") or "*" in values else values.split(" ")[0].partition(">")[0]
-            done = run(program, **{variable: "%s=%s" % (name, value)})
-            named = done.stderr.startswith("%s%s (%s)\n" % (NOTE, name, variable))
-            must(named == (values == ""), variable, name, value, done)
             must(text or ">" in values or values == "same", name, "has no reason")
+            word, acts, _ = values.split(" ")[0].partition(">")
+            value = VALUES.get(name, "1") if values in ("same", "") or "*" in values else word
+            if values == "":
+                noted.append(("%s=%s" % (name, value), "%s (%s)" % (name, variable)))
+            elif acts or values == "same" or "*" in values:
+                done = run(program, **{variable: "%s=%s" % (name, value)})
+                must(not done.stderr.startswith("%s%s (%s)\n" % (NOTE, name, variable)), variable, name, value, done)
+            else:
+                silent.append("%s=%s" % (name, value))
+        done = run(program, **{variable: ":".join(silent)})
+        must(NOTE not in done.stderr, variable, silent, done)
+        for at in range(0, len(noted), TOGETHER):
+            words, names = zip(*noted[at:at + TOGETHER])
+            done = run(program, **{variable: ":".join(words)})
+            must(done.stderr.startswith("%s%s\n" % (NOTE, ", ".join(names))), variable, words, done)
         done = run(program, **{variable: "no_such_key=1:other=2"})
         must(done.stderr.startswith("%sno_such_key (%s), other (%s)\n" % (NOTE, variable, variable)), variable, done)
 
