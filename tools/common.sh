@@ -69,5 +69,5 @@ run_build() {
     if ((${#configure[@]})); then
         cmake "${configure[@]}" -S "$top" -B "$top/build" || return
     fi
-    cmake --build "$top/build" --parallel "$(nproc)" "${target[@]}"
+    NINJA_STATUS='[%p] ' cmake --build "$top/build" --parallel "$(nproc)" "${target[@]}"
 }
