@@ -1,7 +1,7 @@
 /*
  * test_units.c - the heap's address space against a model: an array with the owner of each unit.
  *
- * 200,000 random steps (in 20 heaps, one after another) take, extend, shrink and give runs of
+ * 40,000 random steps (in 4 heaps, one after another; --full: 20) take, extend, shrink and give runs of
  * units.  Checks after each step: no runs overlap, units reported as zero are zero, owned units are
  * unchanged, an address leads to its owner, and the heap grows only if no free run suffices.  Every
  * free run of the model must be one run in the table, with its length at both ends and no run in
@@ -9,6 +9,8 @@
  *
  * The same steps run under a limit on the address space and in a heap of fixed size in a file,
  * where some requests must fail and the steps continue.
+ *
+ * rtc-test: unit/heap/test_units-full full 360 --full
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +31,6 @@
 #else
 #define STEPS 10000u
 #endif
-#define WALKS 20u
 #define SEED 20261120u
 #define UNITS_MAX 16384u
 #define BLOCKS_MAX 1024u
@@ -280,6 +281,7 @@ static void step(void)
 }
 
 static uint64_t seed = SEED;
+static uint32_t walks = 4;
 
 static void walk(void)
 {
@@ -567,7 +569,7 @@ static void too_many_holes(void)
 static void test_plain(void **state)
 {
     (void)state;
-    for (seed = SEED; seed < SEED + WALKS; seed++)
+    for (seed = SEED; seed < SEED + walks; seed++)
         if (in_child(plain) != 0)
             fail_msg("with seed %lu", seed);
 }
@@ -592,8 +594,10 @@ IN_CHILD(watched_dirt_stays_small)
 IN_CHILD(under_a_limit)
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--full") == 0)
+        walks = 20;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_of_fixed_size),
