@@ -4,6 +4,7 @@
  * If the loader runs other constructors first, nothing is lost: start-up happens at the first
  * allocation.
  */
+#include "boundary.h"
 #include "counters.h"
 #include "dispatch.h"
 #include "events.h"
@@ -29,6 +30,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     (void)argc;
     (void)argv;
     init_constructed(envp);
+    boundary_start();
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* our wrapper registers our handlers too */
     finish_start();

@@ -436,6 +436,8 @@ static bool has_effect(const char *option)
                                          "freelist-vol",
                                          "frames",
                                          "cost-every",
+                                         "access",
+                                         "access-every",
                                          "track-fds",
                                          "on-error",
                                          "error-limit",

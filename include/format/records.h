@@ -238,8 +238,8 @@ enum error_region {
 #define ERROR_BYTES_FOUND 16u
 
 /*
- * A site with errors of one kind.  The details are those of the first error.  The site of a wua is
- * the allocation of its block; of other errors, the call.
+ * A site with errors of one kind.  The details are those of the first error.  The site of a wua that
+ * was detected afterwards (`damage`) is the allocation of its block; of other errors, the call.
  */
 struct error_record {
     _Atomic uint32_t kind; /* enum error_kind; published last, constant */
@@ -247,11 +247,11 @@ struct error_record {
     _Atomic uint64_t count;
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint64_t
-        address; /* argument of the call; wua: address of the first damaged byte; fdc, fdl: the */
-                 /* descriptor */
+        address; /* argument of the call; rua, wua: the first byte that was refused or damaged; */
+                 /* fdc, fdl: the descriptor */
     uint64_t
-        bytes; /* oom: requested; bum: to unmap; mis: the size passed, 0 = none; wua: from the */
-               /* first damaged byte to the end of the last */
+        bytes; /* oom: requested; bum: to unmap; mis: the size passed, 0 = none; ovl: copied; rua, */
+               /* wua: from the first such byte to the end of the last */
     uint32_t stack;       /* of the call; wua at eviction or exit: 0 */
     uint32_t thread;      /* the calling thread; 0 = unknown */
     uint64_t block;       /* the block at or around the address; 0 = none */
@@ -268,7 +268,7 @@ struct error_record {
     uint32_t region_thread;
     uint32_t region_module; /* number as in module_record, 0 = unknown */
     uint32_t found_bytes;   /* number of valid bytes in found[] */
-    /* of the mapping or module, or (bum) of the first unmapped range; 0 = unknown */
+    /* of the mapping or module, or (bum) of the first unmapped range; ovl: the source; 0 = unknown */
     uint64_t region_start;
     uint64_t region_end;
     uint8_t found[ERROR_BYTES_FOUND]; /* wua: memory content from the first damaged byte on */
@@ -287,7 +287,10 @@ struct error_record {
     uint32_t sender;       /* si_pid, if a process sent the signal; else 0 */
     /* fdc, fdl: the calls that opened and first closed it, enum error_entry; minor version 11 */
     uint32_t opener, closer;
-    uint64_t reserved[2];
+    /* rua, wua of a call (damage is 0): bytes of the whole access, ending with `address + bytes`; */
+    /* minor version 13 */
+    uint64_t access_length;
+    uint64_t reserved[1];
 };
 
 #define CRASH_REGISTERS 40u

@@ -20,7 +20,7 @@ bool error_is_problem(const struct error *e)
 
 uint32_t error_main_site(const struct error *e)
 {
-    bool by_block = e->kind == ERROR_WUA || e->stack == NO_SITE;
+    bool by_block = error_is_late(e) || e->stack == NO_SITE;
     return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
 }
 

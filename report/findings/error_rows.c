@@ -8,7 +8,7 @@
 
 static const char *call_label(const struct error *e)
 {
-    if (e->kind == ERROR_WUA)
+    if (error_is_late(e))
         return "detected at";
     if (e->kind == ERROR_CRASH)
         return "crashed";
@@ -59,7 +59,7 @@ static struct error_rows block_rows(const struct error *e)
     bool freed = e->block_state == BLOCK_FREED || e->block_state == BLOCK_FREE;
     bool surely = e->kind == ERROR_DUF && e->block_state == BLOCK_FREED;
     bool is_second = surely && !error_is_named(e);
-    bool is_call = e->kind != ERROR_WUA && e->kind != ERROR_CRASH;
+    bool is_call = !error_is_late(e) && e->kind != ERROR_CRASH;
     struct error_rows rows = {0};
 
     row_add(&rows, (struct error_row){.label = call_label(e),

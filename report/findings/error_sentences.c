@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "findings.h"
 
 #define FILL_NEAR 65536u /* no member of a structure has a larger offset */
@@ -332,7 +333,74 @@ static void format_mis(struct wording *w)
         fputs(" with a size or alignment that is not its own", w->out);
 }
 
-/* ---- writes ---------------------------------------------------------------------------------- */
+/* ---- accesses by calls ----------------------------------------------------------------------- */
+
+/* ", the last 3 past the end of a 21-byte block", ", 4 bytes before a 40-byte block". */
+static void place_put(struct wording *w, const struct access_verdict *v, uint64_t first)
+{
+    if (v->is_before) {
+        fputs(", ", w->out);
+        bytes_put(w, w->e->block - first);
+        fputs(" before ", w->out);
+    } else if (v->allowed > 0) {
+        fprintf(w->out, ", the last %llu past the end of ", (unsigned long long)w->e->bytes);
+    } else if (v->distance > 0) {
+        fputs(", ", w->out);
+        bytes_put(w, v->distance);
+        fputs(" past the end of ", w->out);
+    } else {
+        fputs(", just past the end of ", w->out);
+    }
+    block_put(w);
+}
+
+static void freed_place_put(struct wording *w, uint64_t first)
+{
+    const struct error *e = w->e;
+
+    fprintf(w->out, ", at offset %lld of a freed %llu-byte block", (long long)(first - e->block),
+            (unsigned long long)e->block_bytes);
+    if (e->block_state == BLOCK_FREE)
+        fputs(", possibly an older block at this address", w->out);
+}
+
+static void format_access(struct wording *w)
+{
+    const struct error *e = w->e;
+    const char *name = entry_name(e->entry);
+    uint64_t first = e->address - (e->access_length - e->bytes); /* of the whole access */
+    struct access_block block = {e->block, e->block_bytes, e->block_state};
+    struct access_verdict v = access_check(first, e->access_length, &block);
+
+    fputs(e->kind == ERROR_RUA ? "read of " : "write of ", w->out);
+    bytes_put(w, e->access_length);
+    if (name)
+        fprintf(w->out, " by %s", name);
+    if (e->block == 0) {
+        fputc(' ', w->out);
+        region_put(w);
+    } else if (v.state == ACCESS_FREED) {
+        freed_place_put(w, first);
+    } else {
+        place_put(w, &v, first);
+    }
+}
+
+static void format_ovl(struct wording *w)
+{
+    const struct error *e = w->e;
+    const char *name = entry_name(e->entry);
+    uint64_t from = e->region.start,
+             apart = from > e->address ? from - e->address : e->address - from;
+
+    fprintf(w->out, "overlap of source and destination in %s of ", name ? name : "a copy");
+    bytes_put(w, e->bytes);
+    fputs(", which are ", w->out);
+    bytes_put(w, apart);
+    fputs(" apart", w->out);
+}
+
+/* ---- writes that were detected afterwards ---------------------------------------------------- */
 
 static void detected_put(struct wording *w)
 {
@@ -362,13 +430,16 @@ static void offsets_put(struct wording *w, uint64_t last)
 static void format_wua(struct wording *w)
 {
     static const char *const where[] = {
-        [DAMAGE_NONE] = " at ",
         [DAMAGE_AFTER] = " past the end of ",
         [DAMAGE_BEFORE] = " before the start of ",
     };
     const struct error *e = w->e;
     uint64_t last = e->bytes > 1 ? e->bytes - 1 : 0;
 
+    if (e->damage == DAMAGE_NONE) {
+        format_access(w);
+        return;
+    }
     if (e->damage == DAMAGE_INSIDE) {
         fprintf(w->out, "write to a freed %llu-byte block", (unsigned long long)e->block_bytes);
     } else {
@@ -494,11 +565,11 @@ static void word_crash(struct wording *w)
 char *error_sentence(struct report *r, const struct error *e, bool deterministic)
 {
     static void (*const formatters[])(struct wording * w) = {
-        [ERROR_BAF] = format_baf,         [ERROR_DUF] = format_duf,   [ERROR_MAF] = format_maf,
-        [ERROR_MIS] = format_mis,         [ERROR_WUA] = format_wua,   [ERROR_OOM] = format_oom,
-        [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum,   [ERROR_RZE] = format_rze,
-        [ERROR_BAL] = format_bal,         [ERROR_CRASH] = word_crash, [ERROR_FDC] = format_fdc,
-        [ERROR_FDL] = format_fdl,
+        [ERROR_BAF] = format_baf,         [ERROR_DUF] = format_duf,    [ERROR_MAF] = format_maf,
+        [ERROR_MIS] = format_mis,         [ERROR_WUA] = format_wua,    [ERROR_OOM] = format_oom,
+        [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum,    [ERROR_RZE] = format_rze,
+        [ERROR_BAL] = format_bal,         [ERROR_CRASH] = word_crash,  [ERROR_FDC] = format_fdc,
+        [ERROR_FDL] = format_fdl,         [ERROR_RUA] = format_access, [ERROR_OVL] = format_ovl,
     };
     static_assert(countof(formatters) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;

@@ -136,8 +136,12 @@ static const char *title_of(const struct error *e)
         return "attempting double-free";
     case ERROR_MIS:
         return "alloc-dealloc-mismatch";
+    case ERROR_RUA:
     case ERROR_WUA:
-        return e->damage == DAMAGE_INSIDE ? "heap-use-after-free" : "heap-buffer-overflow";
+        return e->damage == DAMAGE_INSIDE || e->free_stack != NO_SITE ? "heap-use-after-free"
+                                                                      : "heap-buffer-overflow";
+    case ERROR_OVL:
+        return "overlap";
     default:
         return "attempting free on address which was not malloc()-ed:";
     }
@@ -159,7 +163,7 @@ static void title_put(const struct sanitizer *s, const struct error *e)
     fputs(title_of(e), s->out);
     if (e->kind == ERROR_MIS)
         fprintf(s->out, " (%s vs %s)", family_name(e->block_family), entry ? entry : "unknown");
-    if (e->kind == ERROR_WUA)
+    if (e->kind == ERROR_WUA || e->kind == ERROR_RUA)
         fputs(" on address", s->out);
     else if ((e->kind == ERROR_DUF && e->entry != ENTRY_MALLOC_USABLE_SIZE) || e->kind == ERROR_MIS)
         fputs(" on", s->out);

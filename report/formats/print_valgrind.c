@@ -249,6 +249,20 @@ static void descriptor_put(const struct memcheck *m, const struct finding *f)
     rule_put(m, e);
 }
 
+/* memcheck has the addresses, which are left out if the text must be the same in every run. */
+static void overlap_put(const struct memcheck *m, const struct error *e)
+{
+    const char *name = entry_name(e->entry) ? entry_name(e->entry) : "???";
+
+    if (m->how->deterministic)
+        line_put(m, "Source and destination overlap in %s (%s bytes)", name,
+                 grouped(e->bytes).text);
+    else
+        line_put(m, "Source and destination overlap in %s(0x%llx, 0x%llx, %llu)", name,
+                 (unsigned long long)e->address, (unsigned long long)e->region.start,
+                 (unsigned long long)e->bytes);
+}
+
 static void error_put(const struct memcheck *m, const struct finding *f)
 {
     const struct error *e = f->error;
@@ -261,8 +275,11 @@ static void error_put(const struct memcheck *m, const struct finding *f)
         descriptor_put(m, f);
         return;
     }
-    if (e->kind == ERROR_WUA)
-        line_put(m, "Invalid write of size %s", grouped(e->bytes ? e->bytes : 1).text);
+    if (e->kind == ERROR_WUA || e->kind == ERROR_RUA)
+        line_put(m, "Invalid %s of size %s", e->kind == ERROR_WUA ? "write" : "read",
+                 grouped(e->bytes ? e->bytes : 1).text);
+    else if (e->kind == ERROR_OVL)
+        overlap_put(m, e);
     else if (e->kind == ERROR_MIS)
         line_put(m, "Mismatched free() / delete / delete []");
     else if (e->kind == ERROR_OOM)
@@ -276,15 +293,15 @@ static void error_put(const struct memcheck *m, const struct finding *f)
                  (unsigned long long)e->align);
     else
         line_put(m, "Invalid free() / delete / delete[] / realloc()");
-    if (e->kind == ERROR_WUA) /* the write itself is not known */
+    if (error_is_late(e)) /* the write itself is not known */
         frames_put(m, NO_SITE, true);
     else
         call_put(m, e->stack, call_of(e));
-    if (!error_is_warning(e->kind) || e->kind == ERROR_RZE) {
+    if (e->kind != ERROR_OVL && (!error_is_warning(e->kind) || e->kind == ERROR_RZE)) {
         address_put(m, e);
         block_stacks_put(m, e);
     }
-    if (e->kind == ERROR_WUA && e->stack != NO_SITE) {
+    if (error_is_late(e) && e->stack != NO_SITE) {
         line_put(m, " Write was detected at");
         call_put(m, e->stack, call_of(e));
     }

@@ -178,6 +178,10 @@ static const char *error_kind(const struct error *e)
         return "MismatchedFree";
     case ERROR_WUA:
         return "InvalidWrite";
+    case ERROR_RUA:
+        return "InvalidRead";
+    case ERROR_OVL:
+        return "Overlap";
     case ERROR_FDC:
         return "FdBadClose";
     case ERROR_FDL:
@@ -313,7 +317,7 @@ static void descriptor_put(struct xml *x, const struct finding *f)
 static void error_put(struct xml *x, const struct finding *f)
 {
     const struct error *e = f->error;
-    bool is_write = e->kind == ERROR_WUA, is_crash = e->kind == ERROR_CRASH;
+    bool is_write = error_is_late(e), is_crash = e->kind == ERROR_CRASH;
     const char *kind = error_kind(e);
 
     if (is_crash && !is_access(e)) /* memcheck has only the signal */

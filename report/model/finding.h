@@ -61,7 +61,8 @@ struct error {
     uint64_t block_bytes;
     uint32_t block_state;
     uint32_t block_family;
-    uint32_t damage;
+    uint32_t damage;        /* wua: DAMAGE_NONE: by the call at `stack`; else see error_is_late */
+    uint64_t access_length; /* rua, wua of a call: bytes of the whole access, which `bytes` ends */
     struct thread thread;
     struct thread block_thread;
     struct region region;
@@ -72,6 +73,18 @@ struct error {
     struct image_numbers images;
     struct disposition disposition;
 };
+
+/* A bad write that was detected afterwards, by its traces: the code that wrote is not known. */
+static inline bool error_is_late(const struct error *e)
+{
+    return e->kind == ERROR_WUA && e->damage != DAMAGE_NONE;
+}
+
+/* A bad read or write by the call at e->stack. */
+static inline bool error_is_access(const struct error *e)
+{
+    return (e->kind == ERROR_RUA || e->kind == ERROR_WUA) && e->damage == DAMAGE_NONE;
+}
 
 /* Classes of leaks. */
 enum leak_class {

@@ -117,7 +117,7 @@ uint32_t site_intern(struct report *r, const uint32_t *frames, uint32_t count, u
 
 uint32_t error_intern(struct report *r, const struct error *e)
 {
-    bool by_block = e->kind == ERROR_WUA;
+    bool by_block = error_is_late(e);
     uint32_t key[] = {KEY_ERROR,
                       e->kind,
                       e->damage,

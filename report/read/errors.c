@@ -52,6 +52,7 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .block_state = e->block_state,
         .block_family = e->block_family,
         .damage = e->damage < DAMAGE_COUNT ? e->damage : DAMAGE_NONE,
+        .access_length = e->access_length > e->bytes ? e->access_length : e->bytes,
         .thread = thread_of_number(r, image, e->thread),
         .block_thread = thread_of_number(r, image, e->block_thread),
         .region = region_of(r, image, e),

@@ -138,7 +138,7 @@ static void entry_put(struct entry *e, const struct error *error, uint32_t alloc
     if (error && error_is_of_descriptor(error))
         location_put(e, "fun", "%s",
                      entry_name(error->kind == ERROR_FDL ? error->opener : error->entry));
-    else if (!error || error->kind == ERROR_WUA)
+    else if (!error || error_is_late(error))
         allocator_put(e, allocator);
     else if (names[error->entry])
         location_put(e, "fun", "%s", names[error->entry]);

@@ -295,7 +295,7 @@ static uint32_t code_of_error(uint32_t kind)
 
 static void match_error(struct match *m, struct error *e, bool counts)
 {
-    uint32_t entry = e->kind == ERROR_WUA   ? ENTRY_ALLOCATED
+    uint32_t entry = error_is_late(e)       ? ENTRY_ALLOCATED
                      : e->kind == ERROR_FDL ? e->opener
                                             : e->entry;
     uint32_t site = error_main_site(e);

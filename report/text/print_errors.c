@@ -53,7 +53,7 @@ static void capitals_put(FILE *out, const char *text)
 /* Does the thread belong to the error?  Not the one that found what another may have done. */
 static bool has_thread(const struct error *e)
 {
-    return e->thread.number != 0 && e->kind != ERROR_WUA && e->kind != ERROR_FDL;
+    return e->thread.number != 0 && !error_is_late(e) && e->kind != ERROR_FDL;
 }
 
 /* ", main thread, 12 times, in process 4711 (make)". */

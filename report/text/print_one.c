@@ -184,7 +184,7 @@ static void error_show(struct report *r, const struct error *e, struct page *pag
     found_put(e, page);
     registers_put(r, e, page);
     if (e->kind != ERROR_FDL)
-        thread_put(r, e->kind == ERROR_WUA ? "detected by" : "called by", e, &e->thread, page);
+        thread_put(r, error_is_late(e) ? "detected by" : "called by", e, &e->thread, page);
     label_put("times", page);
     fprintf(page->out, "%llu\n", (unsigned long long)e->count);
     time_put(e, page);

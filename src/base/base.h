@@ -116,6 +116,15 @@ struct cost_usage {
     uint64_t faults, switches;
 };
 
+/* Places that call memcpy and its like, and how many of their calls were checked (src/boundary). */
+#define CALL_SITES 1024u
+struct call_sites {
+    uint32_t left; /* calls until the next one that is checked; 0: not begun */
+    uint32_t chance;
+    uint16_t
+        site[CALL_SITES]; /* by a hash of the return address: 8 more bits of it, then a count */
+};
+
 /* The operation that is being timed (track/costs.c). */
 struct cost_watch {
     uint32_t step;     /* position in the row of timed operations; 0: no operation is being timed */
@@ -202,6 +211,7 @@ struct thread {
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
     struct quarantine quarantine;
+    struct call_sites call_sites;
     struct stack_cache stack_cache;
     /* An overflow of the helper stack overwrites the end of stack_cache, which holds only hints. */
     struct helper_stack helper;

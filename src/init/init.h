@@ -53,8 +53,10 @@ enum on_error {
 struct options {
     enum on_error on_error;
     enum track_fds track_fds;
-    int error_exitcode;   /* -1: not set */
-    uint32_t error_limit; /* error sites recorded per image */
+    bool access;           /* check calls of libc's functions (src/boundary) */
+    uint32_t access_every; /* one of so many of a place that calls them often */
+    int error_exitcode;    /* -1: not set */
+    uint32_t error_limit;  /* error sites recorded per image */
     bool trace_children;
     bool leaks, leak_check, mel_at_exit; /* leaks are searched for only if all three are set */
     bool strict_interior;

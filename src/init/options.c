@@ -175,6 +175,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_flag(&o->run_cxx_freeres, v);
     else if (key_is(key, n, "witness"))
         read_flag(&o->witness, v);
+    else if (key_is(key, n, "access"))
+        read_flag(&o->access, v);
     else if (key_is(key, n, "keep"))
         read_flag(&o->keep, v);
     else if (v.none)
@@ -201,6 +203,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_number(&o->frames, v, 0, RTC_STACK_FRAMES);
     else if (key_is(key, n, "cost-every"))
         read_number(&o->cost_every, v, 0, 1000000);
+    else if (key_is(key, n, "access-every"))
+        read_number(&o->access_every, v, 0, 1000000);
     else if (key_is(key, n, "error-limit"))
         read_error_limit(&o->error_limit, v);
     else if (key_is(key, n, "on-error"))

@@ -19,6 +19,8 @@ struct runtime rt = {.options = {.trace_children = true,
                                  .heap_bytes = 256ull << 20,
                                  .frames = RTC_STACK_FRAMES,
                                  .cost_every = 1000,
+                                 .access = true,
+                                 .access_every = 16,
                                  .error_limit = 1000,
                                  .error_exitcode = -1}};
 

@@ -9,6 +9,7 @@
  * otherwise.
  */
 #include "track_priv.h"
+#include "accesses.h"
 #include "context.h"
 #include "mutant.h"
 
@@ -25,6 +26,7 @@ static struct {
 void errors_after_fork(void)
 {
     error_sites_after_fork();
+    accesses_after_fork();
     errors.crashes = 0;
     atomic_store(&errors.no_memory, 0);
 }
@@ -206,6 +208,8 @@ static void note_mismatch(const struct error_call *call, const void *p, const st
 static void note_damage(const struct error_call *call, const struct damage *d)
 {
     struct error_record e = error_draft(call, ERROR_WUA);
+    if (access_was_reported(d->first, d->bytes))
+        return;
     describe_block(&e, d->block, d->request, d->word, d->stacks);
     e.damage = d->where;
     if (error_site_count(&e))
@@ -214,6 +218,38 @@ static void note_damage(const struct error_call *call, const struct damage *d)
     e.bytes = d->bytes;
     e.found_bytes = d->bytes < ERROR_BYTES_FOUND ? (uint32_t)d->bytes : ERROR_BYTES_FOUND;
     memcpy(e.found, d->found, e.found_bytes);
+    record(call, &e);
+}
+
+/* ---- accesses by calls ----------------------------------------------------------------------- */
+
+static void note_access(const struct error_call *call, const struct access *a,
+                        const struct found *owner, uintptr_t start)
+{
+    struct error_record e = error_draft(call, a->is_write ? ERROR_WUA : ERROR_RUA);
+    if (error_site_count(&e))
+        return;
+    e.address = (uintptr_t)a->at + a->allowed;
+    e.bytes = a->bytes - a->allowed;
+    e.access_length = a->bytes;
+    e.access = a->is_write ? ACCESS_WRITE : ACCESS_READ;
+    if (!owner || !describe_found(&e, owner, (const void *)start, call->write_epoch))
+        region_of((uintptr_t)a->at, &e);
+    record(call, &e);
+}
+
+static void note_overlap(const struct error_call *call, const void *to, uintptr_t from,
+                         uint64_t bytes)
+{
+    struct error_record e = error_draft(call, ERROR_OVL);
+    struct found f = pool_find(to);
+    if (error_site_count(&e))
+        return;
+    e.address = (uintptr_t)to;
+    e.bytes = bytes;
+    e.region_start = from;
+    e.region_end = from + bytes;
+    describe_found(&e, &f, to, call->write_epoch);
     record(call, &e);
 }
 
@@ -339,6 +375,8 @@ struct noting {
         NOTE_CLIENT_BLOCK,
         NOTE_MISMATCH,
         NOTE_DAMAGE,
+        NOTE_ACCESS,
+        NOTE_OVERLAP,
         NOTE_REALLOC_ZERO,
         NOTE_ALIGNMENT,
         NOTE_NO_MEMORY,
@@ -379,6 +417,12 @@ static void note_on_helper(void *about)
         break;
     case NOTE_DAMAGE:
         note_damage(n->call, n->about);
+        break;
+    case NOTE_ACCESS:
+        note_access(n->call, n->about, n->f, (uintptr_t)n->a);
+        break;
+    case NOTE_OVERLAP:
+        note_overlap(n->call, n->about, (uintptr_t)n->more, n->a);
         break;
     case NOTE_NO_MEMORY:
         note_no_memory(n->call, n->a);
@@ -445,6 +489,19 @@ void error_mismatch(const struct error_call *call, const void *p, const struct f
 void error_damage(const struct error_call *call, const struct damage *d)
 {
     struct noting n = {NOTE_DAMAGE, call, d, .f = NULL};
+    helper_call(note_on_helper, &n);
+}
+
+void error_access(const struct error_call *call, const struct access *a, const struct found *owner,
+                  uintptr_t start)
+{
+    struct noting n = {NOTE_ACCESS, call, a, .f = owner, .a = start};
+    helper_call(note_on_helper, &n);
+}
+
+void error_overlap(const struct error_call *call, const void *to, const void *from, uint64_t bytes)
+{
+    struct noting n = {NOTE_OVERLAP, call, to, .a = bytes, .more = from};
     helper_call(note_on_helper, &n);
 }
 

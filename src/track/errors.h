@@ -56,6 +56,15 @@ struct given_shape {
 void error_mismatch(const struct error_call *call, const void *p, const struct found *f,
                     uint64_t was, const struct given_shape *given);
 void error_damage(const struct error_call *call, const struct damage *d);
+/*
+ * A call accesses memory that it must not. `owner`, at `start`: the block that the access is in or
+ * near; NULL: none.
+ */
+struct access;
+void error_access(const struct error_call *call, const struct access *a, const struct found *owner,
+                  uintptr_t start);
+/* A copy whose source and destination overlap. */
+void error_overlap(const struct error_call *call, const void *to, const void *from, uint64_t bytes);
 /* A live block was passed to realloc with a size of 0. */
 void error_realloc_zero(const struct error_call *call, const void *p, const struct found *f);
 void error_alignment(const struct error_call *call, uint64_t align);

@@ -30,6 +30,8 @@ enum track_fds { TRACK_FDS_NO, TRACK_FDS_BAD, TRACK_FDS_YES, TRACK_FDS_ALL };
 struct options {
     enum on_error on_error;
     enum track_fds track_fds;
+    bool access;
+    uint32_t access_every;
     int error_exitcode;
     uint32_t error_limit;
     bool trace_children;
@@ -75,6 +77,8 @@ struct runtime_options runtime_options_read(const char *text)
                         .heap_bytes = 256u << 20,
                         .frames = RTC_STACK_FRAMES,
                         .cost_every = 1000,
+                        .access = true,
+                        .access_every = 16,
                         .error_limit = ERROR_LIMIT_DEFAULT,
                         .error_exitcode = -1};
 
@@ -96,6 +100,8 @@ struct runtime_options runtime_options_read(const char *text)
         .all_events = o.all_events,
         .heap_bytes = o.heap_bytes,
         .cost_every = o.cost_every,
+        .access = o.access,
+        .access_every = o.access_every,
         .frames = o.frames,
         .on_error = o.on_error,
         .track_fds = o.track_fds,

@@ -20,6 +20,8 @@ struct runtime_options {
     bool all_events;
     uint64_t heap_bytes;
     uint32_t cost_every;
+    bool access;
+    uint32_t access_every;
     uint32_t frames;
     int on_error, track_fds; /* index in the list of words */
     uint32_t error_limit;

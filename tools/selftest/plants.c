@@ -30,7 +30,7 @@ enum {
     PLACES_DUF = 1,
     PLACES_MAF = 1,
     PLACES_MIS = 1,
-    PLACES_WUA = 3,
+    PLACES_WUA = 4,
     PLACES_OOM = 1,
     PLACES_FOREIGN = 1,
     PLACES_BUM = 1,
@@ -39,6 +39,8 @@ enum {
     PLACES_CRASH = 1,
     PLACES_FDC = 1,
     PLACES_FDL = 1,
+    PLACES_RUA = 1,
+    PLACES_OVL = 1,
     BYTES_MEL = 1111,
     BYTES_AIB = 2222,
     BYTES_AIR = 3333,
@@ -107,8 +109,35 @@ static NOINLINE void write_after_free(void)
     block[8] = 1;
 }
 
+/* By calls of libc's functions, which the compiler does not replace. */
+static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+static void *(*volatile fill)(void *, int, size_t) = memset;
+
+static NOINLINE void write_by_call(void)
+{
+    char *block = take(60);
+    fill(block, 0, 61);
+    give(block);
+}
+
+static NOINLINE void plant_RUA(void)
+{
+    char copied[90], *block = take(80);
+    fill(block, 0, 80);
+    copy(copied, block, 81);
+    give(block);
+}
+
+static NOINLINE void plant_OVL(void)
+{
+    char text[32];
+    fill(text, 0, sizeof text);
+    copy(text, text + 1, 16);
+}
+
 static NOINLINE void plant_WUA(void)
 {
+    write_by_call();
     write_past_end();
     write_before_start();
     write_after_free();

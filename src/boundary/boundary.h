@@ -1,0 +1,27 @@
+/*
+ * boundary.h - the interface of boundary: functions of libc that read or write memory on the program's
+ * behalf, with their arguments checked (--access=calls).
+ *
+ *   memory.c, strings.c, wide.c   mem*, str*, wcs*
+ *   streams.c, system_calls.c     stdio's functions; read, write, send and their like
+ *   next_functions.c, own_calls.c the originals, and what the runtime itself calls instead
+ *   check.h                       the check, inline
+ *
+ * Each exported function checks the ranges that it is about to access, or (if only the result tells
+ * how many bytes are read) those that it has read, and jumps to the next definition: no function of
+ * libc is replaced. A call without a pointer into the heap costs a comparison for each pointer. Calls
+ * inside libc do not come here.
+ *
+ * A refused access is looked up again and recorded by track/accesses.c; the call proceeds in any case.
+ *
+ * Data: the table of originals, constant after start-up. No locks.
+ */
+#ifndef BOUNDARY_H
+#define BOUNDARY_H
+
+#include "init.h"
+
+/* Call it in the constructor, and before if libc can be used. */
+void boundary_start(void);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * check.h - may a call access this range? Inline, for the files of this room.
+ *
+ * The check reads the word of one record, as a reader of block_read does, without its second look:
+ * a block that is freed or moved at the same time by another thread is being accessed wrongly anyway.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "boundary.h"
+#include "accesses.h"
+#include "track.h"
+
+extern HIDDEN bool access_is_on;
+extern HIDDEN uint32_t access_every; /* of the calls of a site that is called often; 1: all */
+
+ALWAYS_INLINE bool is_in_heap(const void *p)
+{
+    return (uintptr_t)p - heap.base < atomic_load_explicit(&heap.bytes, memory_order_relaxed);
+}
+
+/* Of a block in use with `size` bytes: may `bytes` from `offset` on be accessed? */
+ALWAYS_INLINE bool is_inside(uint64_t offset, uint64_t bytes, uint64_t size)
+{
+    return offset <= size && bytes <= size - offset;
+}
+
+ALWAYS_INLINE uint64_t word_of(const struct block_record *b)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
+}
+
+ALWAYS_INLINE bool is_allowed_in_slab(uint64_t offset, uint64_t bytes, const struct unit *u,
+                                      uint64_t owner)
+{
+    const struct size_class *c = &size_class[owner_kind(owner) - 1];
+    uint32_t inside = (uint32_t)(offset % UNIT_BYTES) + (u->back << RTC_UNIT_SHIFT);
+    uint32_t slot = (uint32_t)((inside >> 4) * c->magic >> 32);
+    if (unlikely(slot >= c->slots))
+        return false;
+    uint64_t word = word_of(segment_record(owner_pointer(owner), slot));
+    return likely(word_state(word) == BLOCK_LIVE) &&
+           is_inside(inside - slot * c->slot_bytes, bytes, word_size(word));
+}
+
+ALWAYS_INLINE bool is_allowed_in_large(uint64_t offset, uint64_t bytes, uint64_t owner)
+{
+    const struct large_record *large = owner_pointer(owner);
+    uint64_t start = (large->unit << RTC_UNIT_SHIFT) + large->lead;
+    return likely(word_state(word_of(&large->block)) == BLOCK_LIVE) &&
+           is_inside(offset - start, bytes,
+                     atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&large->request,
+                                          memory_order_relaxed));
+}
+
+/*
+ * Is it certain, by one record, that these bytes may be accessed? Compiled into each function, which
+ * calls nothing else in this case: so its arguments stay in their registers.
+ */
+ALWAYS_INLINE bool is_surely_allowed(const void *p, uint64_t bytes)
+{
+    uint64_t offset = (uintptr_t)p - heap.base;
+    if (offset >= atomic_load_explicit(&heap.bytes, memory_order_relaxed))
+        return true;
+    const struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
+    uint64_t owner = atomic_load_explicit(&(u - u->back)->owner, memory_order_acquire);
+    if (likely(owner_kind(owner) - 1 < SIZE_CLASSES))
+        return is_allowed_in_slab(offset, bytes, u, owner);
+    return owner_kind(owner) == UNIT_LARGE && is_allowed_in_large(offset, bytes, owner);
+}
+
+/* For an address in the heap: may these bytes be accessed? */
+ALWAYS_INLINE bool is_allowed(const void *p, uint64_t bytes)
+{
+    return likely(is_surely_allowed(p, bytes)) || access_allowed(p, bytes) == bytes;
+}
+
+/*
+ * Functions that programs call for a few bytes, most of all memcpy, are checked the first 255 times
+ * that a thread calls them from one place, and then once in access_every times on average. So rare
+ * code is always checked. (Of two places with one hash the later takes the entry, and begins anew.)
+ * The distances vary, as a loop may have a period.
+ */
+#define ALWAYS_CHECKED 255u
+
+ALWAYS_INLINE bool is_skipped(const void *site)
+{
+    struct thread *t = self;
+    if (unlikely(!access_is_on))
+        return true;
+    if (unlikely(!t))
+        return false;
+    struct call_sites *sites = &t->call_sites;
+    uint32_t hash = (uint32_t)((uintptr_t)site * 0x9e3779b97f4a7c15u >> 40);
+    uint16_t *entry = &sites->site[hash % CALL_SITES], tag = (uint16_t)(hash >> 8 & 0xff00);
+    if (unlikely(*entry != (tag | ALWAYS_CHECKED))) {
+        *entry = (uint16_t)((*entry & 0xff00) == tag ? *entry + 1 : tag | 1);
+        return false;
+    }
+    if (likely(sites->left > 1)) {
+        sites->left--;
+        return true;
+    }
+    sites->chance = sites->chance * 1664525 + 1013904223; /* a linear congruential generator */
+    sites->left = 1 + (uint32_t)((uint64_t)(sites->chance >> 8) * (2 * access_every - 1) >> 24);
+    return false;
+}
+
+/* The return address of the exported function. */
+#define SITE __builtin_return_address(0)
+
+/* The program's call of this function: its frame, as it begins. */
+#define REFUSE(p, n, writes, name)                                                              \
+    access_refused(                                                                             \
+        &(struct access){.at = (p), .bytes = (n), .is_write = (writes), .entry = ENTRY_##name}, \
+        CALLER)
+
+#define CHECK(p, n, writes, name)                         \
+    do {                                                  \
+        if (is_in_heap(p) && unlikely(!is_allowed(p, n))) \
+            REFUSE(p, n, writes, name);                   \
+    } while (0)
+
+/* Before or after the call: these bytes are read, or written. */
+#define READS(p, n, name) CHECK(p, n, false, name)
+#define WRITES(p, n, name) CHECK(p, n, true, name)
+
+/* A source and a destination that must not overlap. The same object on both sides changes nothing. */
+#define MUST_NOT_OVERLAP(to, from, n, name)                                                      \
+    do {                                                                                         \
+        if (unlikely((uintptr_t)(to) - (uintptr_t)(from) + (n)-1 < 2 * (uint64_t)(n)-1 && (n) && \
+                     (const void *)(to) != (const void *)(from)))                                \
+            access_overlaps(to, from, n, ENTRY_##name, CALLER);                                  \
+    } while (0)
+
+#define NOINLINE __attribute__((noinline))
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * next_functions.c - look up the originals, once.
+ */
+#include "next_functions.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "check.h"
+
+struct next_functions next_functions;
+bool access_is_on;
+uint32_t access_every = 1;
+
+/* The file that calls them must be able to call libc's, so none is called here. */
+static void look_up(void *slot, const char *name)
+{
+    void *f = dlsym(RTLD_NEXT, name);
+    __builtin_memcpy(slot, &f, sizeof f); /* ISO C has no cast from object to function pointer */
+}
+
+void boundary_start(void)
+{
+    int saved = errno;
+#define FUNCTION(name) look_up(&next_functions.name, #name);
+#include "functions.def"
+    errno = saved;
+    access_every = rt.options.access_every ? rt.options.access_every : 1;
+    access_is_on = rt.options.access;
+}

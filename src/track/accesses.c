@@ -1,0 +1,184 @@
+/*
+ * accesses.c - accesses by calls of libc's functions: what the records of blocks allow, and the
+ * error if an access goes beyond that.
+ *
+ * The check before each call (src/access) reads the record of one block and takes no lock. If it
+ * fails, everything here is rare: inside a section the block is looked up again, because the record
+ * may have been the parent's, and the nearest block is found by the access model (shadow/access.h).
+ *
+ * Such a write damages a redzone or the fill of a freed block, which the late checks would report
+ * as a second error. So the last ranges that were reported are kept; a late check removes the part
+ * that it finds. Other late findings are not affected.
+ */
+#include "track_priv.h"
+#include "access.h"
+#include "accesses.h"
+
+#include <errno.h>
+
+#define WRITTEN_MOST 64u /* a power of two; older ones are forgotten, and reported once more */
+
+static struct {
+    struct lock lock;
+    uint32_t count; /* so far */
+    struct {
+        uintptr_t start, end;
+    } range[WRITTEN_MOST];
+} written = {.lock = LOCK_INIT(RANK_ERRORS)};
+
+void accesses_after_fork(void)
+{
+    lock_reset(&written.lock);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* The slot of `f`, or one beside it. false: the slab has no such slot, or it has no record. */
+static bool slot_beside(const struct found *f, uint32_t slot, uint32_t write_epoch,
+                        struct found *out, struct access_block *b)
+{
+    const struct size_class *c = &size_class[f->kind - 1];
+    if (slot >= c->slots)
+        return false;
+    *out = (struct found){PTR_START, f->head, f->kind, slot, 0};
+    const struct block_record *record = pool_look(out, write_epoch);
+    uint64_t word =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&record->word, memory_order_acquire);
+    b->start = unit_address(f->head) + (uint64_t)slot * c->slot_bytes;
+    b->bytes = pool_request(out, record, word);
+    b->state = word_state(word);
+    return true;
+}
+
+static void large_block(const struct found *f, uint32_t write_epoch, struct found *out,
+                        struct access_block *b)
+{
+    *out = (struct found){PTR_START, f->head, f->kind, 0, 0};
+    const struct block_record *record = pool_look(out, write_epoch);
+    uint64_t word =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&record->word, memory_order_acquire);
+    b->start = large_start_of(f->head);
+    b->bytes = pool_request(out, record, word);
+    b->state = word_state(word);
+}
+
+/* The block that an access at `at` belongs to. false: none, or one without a record. */
+static bool block_of(const struct found *f, uintptr_t at, uint64_t bytes, uint32_t write_epoch,
+                     struct found *owner, struct access_block *b)
+{
+    struct found next_found;
+    struct access_block own, next;
+    if (f->kind == UNIT_LARGE) {
+        large_block(f, write_epoch, owner, b);
+        return true;
+    }
+    if (!is_slab(f->kind))
+        return false;
+    uint32_t slots = size_class[f->kind - 1].slots, slot = f->slot < slots ? f->slot : slots - 1;
+    slot_beside(f, slot, write_epoch, owner, &own);
+    bool has_next = slot_beside(f, slot + 1, write_epoch, &next_found, &next);
+    const struct access_block *nearest = access_owner(at, bytes, &own, has_next ? &next : NULL);
+    if (nearest == &next)
+        *owner = next_found;
+    *b = *nearest;
+    return true;
+}
+
+static bool is_unchecked(const struct found *f)
+{
+    return f->verdict == PTR_FOREIGN || (is_slab(f->kind) && is_reserve(f->kind));
+}
+
+/* `head` is set if there is one. */
+static struct found find_with_head(const void *p)
+{
+    struct found f = pool_find(p);
+    if (f.verdict != PTR_UNUSED || f.head)
+        return f;
+    uint64_t offset = (uintptr_t)p - heap.base;
+    struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
+    f.head = u - u->back;
+    f.kind = owner_kind(atomic_load_explicit(&f.head->owner, memory_order_acquire));
+    return f;
+}
+
+uint64_t access_allowed(const void *p, uint64_t bytes)
+{
+    struct found f = find_with_head(p), owner;
+    struct access_block b;
+    if (!bytes || is_unchecked(&f) || fork_is_unsure(f.head))
+        return bytes;
+    if (!block_of(&f, (uintptr_t)p, bytes, 0, &owner, &b))
+        return 0;
+    return access_check((uintptr_t)p, bytes, &b).allowed;
+}
+
+/* ---- the error ------------------------------------------------------------------------------- */
+
+static void note_written(uintptr_t start, uintptr_t end)
+{
+    lock_take(&written.lock);
+    uint32_t i = written.count++ % WRITTEN_MOST;
+    written.range[i].start = start;
+    written.range[i].end = end;
+    lock_drop(&written.lock);
+}
+
+bool access_was_reported(const void *first, uint64_t bytes)
+{
+    uintptr_t start = (uintptr_t)first, end = start + bytes;
+    bool was = false;
+    lock_take(&written.lock);
+    uint32_t count = written.count < WRITTEN_MOST ? written.count : WRITTEN_MOST;
+    for (uint32_t i = 0; i < count && !was; i++) {
+        was = start >= written.range[i].start && end <= written.range[i].end;
+        if (was) /* the late check repairs these bytes: damage found there later is another one */
+            written.range[i].start = end;
+    }
+    lock_drop(&written.lock);
+    return was;
+}
+
+static void refuse(struct access *a, const struct section *s, const struct entry *at)
+{
+    uintptr_t start = (uintptr_t)a->at;
+    struct found f = find_with_head(a->at), owner;
+    struct access_block b = {0};
+    if (is_unchecked(&f))
+        return;
+    bool is_block = block_of(&f, start, a->bytes, s->write_epoch, &owner, &b);
+    struct access_verdict v = access_check(start, a->bytes, &b);
+    if (v.state == ACCESS_ALLOCATED)
+        return;
+    a->allowed = v.allowed;
+    struct error_call call = {s->t, s->write_epoch, a->entry << 8, stack_put(s->t, at)};
+    error_access(&call, a, is_block && v.state != ACCESS_UNALLOCATED ? &owner : NULL, b.start);
+    if (a->is_write)
+        note_written(start + v.allowed, start + a->bytes);
+}
+
+void access_refused(struct access *a, const struct entry *at)
+{
+    int saved = errno;
+    struct section s;
+    if (section_begin(&s)) {
+        refuse(a, &s, at);
+        section_end(&s);
+    } else if (s.kind == SECTION_HANDLER) {
+        image_count(&image()->errors_unrecorded); /* recording the error would take a lock */
+    }
+    errno = saved;
+}
+
+void access_overlaps(const void *to, const void *from, uint64_t bytes, uint32_t entry,
+                     const struct entry *at)
+{
+    int saved = errno;
+    struct section s;
+    if (section_begin(&s)) {
+        struct error_call call = {s.t, s.write_epoch, entry << 8, stack_put(s.t, at)};
+        error_overlap(&call, to, from, bytes);
+        section_end(&s);
+    }
+    errno = saved;
+}

@@ -1,0 +1,39 @@
+/*
+ * accesses.h - accesses by calls of libc's functions that a check has refused (accesses.c).
+ */
+#ifndef ACCESSES_H
+#define ACCESSES_H
+
+#include "heap.h"
+#include "unwinder.h"
+
+struct access {
+    const void *at;
+    uint64_t bytes;
+    bool is_write;
+    uint32_t entry;   /* enum error_entry: the function that the program called */
+    uint64_t allowed; /* bytes before the first that is refused; set here */
+};
+
+/*
+ * Bytes from p on that may be accessed, at most `bytes`: all of them outside of the heap.  Takes no
+ * lock, enters no section; async-signal-safe.  Records that a fork left unreliable allow everything.
+ */
+uint64_t access_allowed(const void *p, uint64_t bytes);
+
+/*
+ * The program's call `at` is about to access, or has accessed, memory that access_allowed refused:
+ * check it again, inside a section, and record the error.  Preserves errno.  In a handler that
+ * interrupted a section the error is only counted.
+ */
+COLD void access_refused(struct access *a, const struct entry *at);
+
+/* Overlapping source and destination, of `bytes` each. */
+COLD void access_overlaps(const void *to, const void *from, uint64_t bytes, uint32_t entry,
+                          const struct entry *at);
+
+/* Does a late check find what access_refused has reported? Then it forgets it. Inside a section. */
+bool access_was_reported(const void *first, uint64_t bytes);
+void accesses_after_fork(void);
+
+#endif
