@@ -209,6 +209,11 @@ void fatal_deliver_postponed(void);
  */
 const struct os_action *fatal_program_action(int signal);
 
+/* ---- go_runtime.c ------------------------------------------------------------------------------ */
+
+/* Is this address in an object that Go's linker made?  Takes no lock; async-signal-safe. */
+bool go_runtime_is_at(uintptr_t pc);
+
 /* ---- signal_stack.c: alternate signal stacks for fatal signals ------------------------------- */
 
 void signal_stack_start(void); /* when our handlers are installed; also for the calling thread */

@@ -10,8 +10,9 @@
  *     | guard | stack | guard | stack | ... | guard |
  *
  * The program must not notice it.  sigaltstack (intercept/signals.c) reports none.  A handler of the
- * program with SA_ONSTACK has to run on the stack of its thread, as natively.  So SA_ONSTACK is removed from the program's actions
- * until the program sets its first alternate stack (signal_stack_withdraw).  From then on new
+ * program with SA_ONSTACK has to run on the stack of its thread, as natively.  So SA_ONSTACK is
+ * removed from the program's actions until the program sets its first alternate stack
+ * (signal_stack_withdraw), except from those of Go, whose runtime uses our stack (go_runtime.c).  From then on new
  * threads get no stack of ours.  Threads that have one keep it: their handlers may run on it.  When
  * the program disables its own stack, ours is installed again, but not if handlers would run on it.
  *

@@ -471,9 +471,18 @@ def idle(stage):
     return 'woken %d times in 3 s' % woken
 
 
+def stacks_of_go(stage):
+    """Handlers that Go's runtime sets run on the stack that it has found; others on the thread's."""
+    for name, wanted in (('go_handler', 'handled 2, strayed 0'),
+                         ('go_handler_plain', 'handled 1, on the stack of the thread 1')):
+        done = subprocess.run([stage.rtcheck, '--log-file=/dev/null', stage.program('launcher/' + name)],
+                              capture_output=True, text=True, timeout=SECONDS)
+        must(done.returncode == 0 and done.stdout.strip() == wanted, name, done.returncode, done.stdout)
+
+
 if __name__ == '__main__':
     main([(f.__name__, f) for f in (
         to_launcher, to_program, to_group, one_after_the_other, many, by_timeout,
         by_timeout_in_foreground, by_itself, with_value, to_parent, before_exec, while_it_starts, name_of_keeper, without_keeper,
         keyboard, hang_up, stop_and_go_on, stop_program_alone, end_while_stopped, orphans, own_group,
-        launcher_killed, idle)])
+        launcher_killed, stacks_of_go, idle)])
