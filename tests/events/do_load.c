@@ -1,7 +1,7 @@
 /*
  * do_load.c - a library that loads do_mmap.so, which only its own RUNPATH leads to.
  *
- * rtc-build: shared -Wl,--enable-new-dtags -Wl,-rpath,$ORIGIN
+ * rtc-build: shared origin -Wl,--enable-new-dtags
  */
 #include <dlfcn.h>
 #include <string.h>
