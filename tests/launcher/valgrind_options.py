@@ -116,6 +116,8 @@ def every_option_of_valgrind(program):
         done = run(*words, program)
         must(done.returncode == 3 and done.stderr.startswith("%s%s\n" % (NOTE, ", ".join(names))), words, done)
         must(NOTE not in run("-q", *words, program).stderr, words, "-q")
+    done = run("--vgdb-poll=0x77", "--vgdb=0x77", "--vgdb=0x77", program)  # one is the beginning of the other
+    must(done.stderr.startswith(NOTE + "--vgdb-poll, --vgdb\n"), "each once", done)
 
 
 def keys_of(compiler, sanitizer):

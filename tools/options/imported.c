@@ -81,6 +81,17 @@ static int apply_value(struct options *o, const struct imported *row, const char
 }
 
 /* Add a name to the note.  `from`: the variable that contains it; NULL: the command line. */
+/* Is it an element of the list, not only the beginning of one? */
+static bool is_listed(const char *list, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    for (const char *at = list; (at = strstr(at, text)); at++)
+        if ((at == list || at[-1] == ' ') && (at[bytes] == ',' || at[bytes] == '\0'))
+            return true;
+    return false;
+}
+
 static void add_without_effect(struct options *o, const char *name, size_t n, const char *from)
 {
     size_t used = strlen(o->without_effect), room = sizeof o->without_effect - used;
@@ -91,7 +102,7 @@ static void add_without_effect(struct options *o, const char *name, size_t n, co
              : n > 1 ? "--"
                      : "-",
              n < 60 ? (int)n : 60, name, from ? " (" : "", from ? from : "", from ? ")" : "");
-    if (!strstr(o->without_effect, text) && strlen(text) + 3 < room)
+    if (!is_listed(o->without_effect, text) && strlen(text) + 3 < room)
         snprintf(o->without_effect + used, room, "%s%s", used ? ", " : "", text);
 }
 
