@@ -104,8 +104,7 @@ void report_filter(struct report *r, const struct filters *filters)
         return;
     for (uint32_t i = 0; i < r->error_count; i++) {
         struct error *e = &r->errors[i];
-        bool by_block =
-            (error_is_late(e) || e->kind == ERROR_FDL) && e->block_thread.number != 0;
+        bool by_block = (error_is_late(e) || e->kind == ERROR_FDL) && e->block_thread.number != 0;
         if (!is_hidden(&e->disposition))
             e->disposition.is_filtered = is_left_out(r, error_main_site(e), e->image,
                                                      by_block ? &e->block_thread : &e->thread);

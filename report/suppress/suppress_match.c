@@ -51,10 +51,28 @@ static bool allocates(uint32_t entry)
 
 /* Further names in valgrind, as some of its functions end in a jump to another one. */
 static const struct entry_alias others[] = {
-    {ENTRY_REALLOC, "malloc"},          {ENTRY_REALLOCARRAY, "malloc"},
-    {ENTRY_REALLOCARRAY, "realloc"},    {ENTRY_ALIGNED_ALLOC, "memalign"},
-    {ENTRY_POSIX_MEMALIGN, "memalign"}, {ENTRY_VALLOC, "memalign"},
-    {ENTRY_PVALLOC, "memalign"},        {ENTRY_PVALLOC, "valloc"},
+    {ENTRY_REALLOC, "malloc"},
+    {ENTRY_REALLOCARRAY, "malloc"},
+    {ENTRY_REALLOCARRAY, "realloc"},
+    {ENTRY_ALIGNED_ALLOC, "memalign"},
+    {ENTRY_POSIX_MEMALIGN, "memalign"},
+    {ENTRY_VALLOC, "memalign"},
+    {ENTRY_PVALLOC, "memalign"},
+    {ENTRY_PVALLOC, "valloc"},
+    {ENTRY_MEMCPY, "memmove"},
+    {ENTRY_MEMCPY, "__memcpy_chk"},
+    {ENTRY_MEMMOVE, "__memmove_chk"},
+    {ENTRY_MEMSET, "__memset_chk"},
+    {ENTRY_MEMCMP, "bcmp"},
+    {ENTRY_BCMP, "memcmp"},
+    {ENTRY_STRCPY, "__strcpy_chk"},
+    {ENTRY_STPCPY, "__stpcpy_chk"},
+    {ENTRY_STRNCPY, "__strncpy_chk"},
+    {ENTRY_STRCAT, "__strcat_chk"},
+    {ENTRY_STRCHR, "index"},
+    {ENTRY_INDEX, "strchr"},
+    {ENTRY_STRRCHR, "rindex"},
+    {ENTRY_RINDEX, "strrchr"},
 };
 
 static void entry_name_add(struct match *m, struct entry_spot *e, const char *name)

@@ -15,6 +15,7 @@ BUILD = os.environ["RTC_BUILD"]
 RTCHECK = BUILD + "/bin/rtcheck"
 THREE = BUILD + "/tests/suppress/three"
 PLUS = BUILD + "/tests/suppress/plus"
+ACCESSES = BUILD + "/tests/suppress/accesses"
 ALLOCATORS = BUILD + "/tests/suppress/allocators"
 LOST = re.compile(r"(\d+) (?:\(\d+ direct, \d+ indirect\) )?bytes in \d+ blocks are (?:definitely|possibly) lost")
 
@@ -146,9 +147,30 @@ def as_valgrind():
          valgrind(ALLOCATORS, "--suppressions=ours.supp"))
     text = "".join(re.findall(r"^\{\n.*?^\}\n", valgrind(ALLOCATORS, "--gen-suppressions=all"), re.M | re.S))
     must(text.count("Memcheck:Leak") >= len(BY) and len(ids) >= len(BY), text, ids)
-    write("theirs.supp", text)
-    left = rtcheck(ALLOCATORS, "--suppressions=theirs.supp")
+    write("of_valgrind.supp", text)
+    left = rtcheck(ALLOCATORS, "--suppressions=of_valgrind.supp")
     must(left[0] == set(), "left by valgrind's rules:", left)
+
+
+def accesses():
+    """Bad reads and writes by calls, and overlaps: our rules hide all, valgrind's those that valgrind finds, dbx's one each."""
+    ids, printed = rtcheck(ACCESSES, "--gen-suppressions=all")
+    rules = entries(printed)
+    must(set(rules) == ids and sorted(i[:3] for i in ids) == ["ovl", "rua", "rua", "rua", "wua"], rules, ids)
+    for id_, rule in rules.items():
+        write("one.supp", rule)
+        must(rtcheck(ACCESSES, "--suppressions=one.supp")[0] == ids - {id_}, "by", rule)
+    write("all.supp", "".join(rules.values()))
+    valgrind(ACCESSES, "--suppressions=all.supp") # reads them
+    of_valgrind = "".join(re.findall(r"^\{\n.*?^\}\n", valgrind(ACCESSES, "--gen-suppressions=all"), re.M | re.S))
+    must(len(re.findall("Memcheck:Addr", of_valgrind)) >= 4, of_valgrind)
+    write("of_valgrind.supp", of_valgrind)
+    left = rtcheck(ACCESSES, "--suppressions=of_valgrind.supp")[0]
+    must({i for i in left if not i.startswith("ovl-")} == set(), "left by valgrind's rules", left, of_valgrind)
+    write("by_hand.supp", "{\n a\n Memcheck:Addr8\n fun:memcpy*\n fun:reads\n fun:main\n}\n"
+                          "{\n b\n Memcheck:Overlap\n ...\n fun:main\n}\nsuppress wua in writes\nsuppress rua in searches\n")
+    left = rtcheck(ACCESSES, "--suppressions=by_hand.supp")[0]
+    must(len(left) == 1 and left < {i for i in ids if i.startswith("rua-")}, "left by rules of two grammars", left)
 
 
 def suppress(*words):
@@ -187,7 +209,7 @@ def add():
 def main():
     failed = 0
     for check in (third_frame, lambda: all_of(THREE), inlined, stripped, in_valgrinds_words, allocating_functions,
-                  as_valgrind, add):
+                  as_valgrind, accesses, add):
         try:
             check()
         except AssertionError as e:

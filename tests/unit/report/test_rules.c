@@ -109,7 +109,11 @@ static void test_kinds(void **state)
     assert_true(matches("{\n a\n Memcheck:Free\n fun:free\n}\n", CODE_DUF, 0, "free a"));
     assert_true(matches("{\n a\n Memcheck:Free\n fun:free\n}\n", CODE_MIS, 0, "free a"));
     assert_false(matches("{\n a\n Memcheck:Free\n fun:malloc\n}\n", MEL, "malloc a"));
-    assert_false(matches("{\n a\n Memcheck:Addr8\n fun:a\n}\n", CODE_WUA, 0, "a b"));
+    assert_true(matches("{\n a\n Memcheck:Addr8\n fun:a\n}\n", CODE_WUA, 0, "a b"));
+    assert_true(matches("{\n a\n Memcheck:Addr1\n fun:memcpy*\n}\n", CODE_RUA, 0, "memcpy b"));
+    assert_false(matches("{\n a\n Memcheck:Addr1\n fun:a\n}\n", CODE_OVL, 0, "a b"));
+    assert_true(matches("{\n a\n Memcheck:Overlap\n fun:a\n}\n", CODE_OVL, 0, "a b"));
+    assert_false(matches("{\n a\n Memcheck:Overlap\n fun:a\n}\n", CODE_RUA, 0, "a b"));
     assert_true(matches("{\n a\n rtcheck:wua\n fun:a\n}\n", CODE_WUA, 0, "a b"));
     assert_true(matches("{\n a\n rtcheck:wua\n fun:b\n}\n", CODE_WUA, 0, "a b c"));
     assert_false(matches("{\n a\n rtcheck:wua\n fun:c\n}\n", CODE_WUA, 0, "a b c"));
