@@ -391,12 +391,12 @@ static void format_ovl(struct wording *w)
     const struct error *e = w->e;
     const char *name = entry_name(e->entry);
     uint64_t from = e->region.start,
-             apart = from > e->address ? from - e->address : e->address - from;
+             distance = from > e->address ? from - e->address : e->address - from;
 
     fprintf(w->out, "overlap of source and destination in %s of ", name ? name : "a copy");
     bytes_put(w, e->bytes);
     fputs(", which are ", w->out);
-    bytes_put(w, apart);
+    bytes_put(w, distance);
     fputs(" apart", w->out);
 }
 
@@ -430,13 +430,14 @@ static void offsets_put(struct wording *w, uint64_t last)
 static void format_wua(struct wording *w)
 {
     static const char *const where[] = {
+        [DAMAGE_NONE] = " at ",
         [DAMAGE_AFTER] = " past the end of ",
         [DAMAGE_BEFORE] = " before the start of ",
     };
     const struct error *e = w->e;
     uint64_t last = e->bytes > 1 ? e->bytes - 1 : 0;
 
-    if (e->damage == DAMAGE_NONE) {
+    if (error_is_access(e)) {
         format_access(w);
         return;
     }

@@ -155,6 +155,17 @@ static void damage_object(struct json *j, const struct error *e)
     close_object(j);
 }
 
+/* A read or write by a call, as a whole; `addr` and `bytes` are the part that must not be accessed. */
+static void access_object(struct json *j, const struct error *e)
+{
+    if (!error_is_access(e))
+        return;
+    open_object(j, "access");
+    put_text(j, "kind", e->kind == ERROR_RUA ? "read" : "write");
+    put_number(j, "size", e->access_length);
+    close_object(j);
+}
+
 static void registers_object(struct json *j, const struct report *r, const struct error *e)
 {
     static const char *const names[] = {DWARF_NAMES, PC_NAME, FLAGS_NAME};
@@ -251,6 +262,9 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     near_object(j, r, e);
     region_object(j, r, e);
     damage_object(j, e);
+    access_object(j, e);
+    if (e->kind == ERROR_OVL)
+        put_hex(j, "source", e->region.start);
     crash_object(j, r, e);
     descriptor_object(j, e);
     json_disposition(j, &e->disposition);

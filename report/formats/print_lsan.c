@@ -115,7 +115,10 @@ static void summary_put(const struct sanitizer *s, const struct finding *f, cons
     struct source_line line;
     const struct frame *frame = finding_frame(s->r, f->site, &line);
 
-    fprintf(s->out, "SUMMARY: AddressSanitizer: %s ", what);
+    fputs("SUMMARY: AddressSanitizer: ", s->out);
+    if (f->error->kind == ERROR_OVL && entry_name(f->error->entry))
+        fprintf(s->out, "%s-", entry_name(f->error->entry));
+    fprintf(s->out, "%s ", what);
     if (frame)
         where_put(s, frame, &line);
     if (frame && line.function) {
@@ -141,7 +144,7 @@ static const char *title_of(const struct error *e)
         return e->damage == DAMAGE_INSIDE || e->free_stack != NO_SITE ? "heap-use-after-free"
                                                                       : "heap-buffer-overflow";
     case ERROR_OVL:
-        return "overlap";
+        return "param-overlap"; /* after the function's name */
     default:
         return "attempting free on address which was not malloc()-ed:";
     }
@@ -156,10 +159,36 @@ static const char *short_title_of(const struct error *e)
                                                           : title_of(e);
 }
 
+static void overlap_put(const struct sanitizer *s, const struct error *e)
+{
+    bool is_hidden = s->how->deterministic;
+    uint64_t to = is_hidden ? 0 : e->address, from = is_hidden ? 0 : e->region.start;
+
+    fprintf(s->out,
+            "%s-%s: memory ranges [0x%llx,0x%llx) and [0x%llx, 0x%llx) overlap in thread T%u:\n",
+            entry_name(e->entry) ? entry_name(e->entry) : "memcpy", title_of(e),
+            (unsigned long long)to, (unsigned long long)(to + e->bytes), (unsigned long long)from,
+            (unsigned long long)(from + e->bytes), e->thread.number ? e->thread.number - 1 : 0);
+}
+
+/* The line after the title of a read or write. */
+static void access_put(const struct sanitizer *s, const struct error *e)
+{
+    if (error_is_access(e))
+        fprintf(s->out, "%s of size %llu at 0x%llx thread T%u\n",
+                e->kind == ERROR_RUA ? "READ" : "WRITE", (unsigned long long)e->access_length,
+                s->how->deterministic ? 0 : (unsigned long long)e->address,
+                e->thread.number ? e->thread.number - 1 : 0);
+}
+
 static void title_put(const struct sanitizer *s, const struct error *e)
 {
     const char *entry = entry_name(e->entry);
 
+    if (e->kind == ERROR_OVL) {
+        overlap_put(s, e);
+        return;
+    }
     fputs(title_of(e), s->out);
     if (e->kind == ERROR_MIS)
         fprintf(s->out, " (%s vs %s)", family_name(e->block_family), entry ? entry : "unknown");
@@ -170,6 +199,7 @@ static void title_put(const struct sanitizer *s, const struct error *e)
     fprintf(s->out, " 0x%llx in thread T%u:\n",
             s->how->deterministic ? 0 : (unsigned long long)e->address,
             e->thread.number ? e->thread.number - 1 : 0);
+    access_put(s, e);
 }
 
 static void block_put(const struct sanitizer *s, const struct error *e)

@@ -195,12 +195,28 @@ static const char *error_kind(const struct error *e)
     }
 }
 
+/* memcheck has the addresses, which are left out if the text must be the same in every run. */
+static void overlap_put(const struct xml *x, const struct error *e)
+{
+    const char *name = entry_name(e->entry) ? entry_name(e->entry) : "???";
+
+    if (x->how->deterministic)
+        element(x, "  ", "what", "Source and destination overlap in %s (%llu bytes)", name,
+                (unsigned long long)e->bytes);
+    else
+        element(x, "  ", "what", "Source and destination overlap in %s(0x%llx, 0x%llx, %llu)", name,
+                (unsigned long long)e->address, (unsigned long long)e->region.start,
+                (unsigned long long)e->bytes);
+}
+
 static void what_put(const struct xml *x, const struct finding *f, const char *kind)
 {
     const struct error *e = f->error;
     uint64_t bytes = e->kind == ERROR_CRASH ? e->crash.access_bytes : e->bytes;
 
-    if (strcmp(kind, "InvalidFree") == 0) {
+    if (e->kind == ERROR_OVL) {
+        overlap_put(x, e);
+    } else if (strcmp(kind, "InvalidFree") == 0) {
         text_element(x, "  ", "what", "Invalid free() / delete / delete[] / realloc()");
     } else if (strcmp(kind, "MismatchedFree") == 0) {
         text_element(x, "  ", "what", "Mismatched free() / delete / delete []");
@@ -329,7 +345,7 @@ static void error_put(struct xml *x, const struct finding *f)
     error_begin(x, &e->thread, kind);
     what_put(x, f, kind);
     stack_put(x, is_write ? NO_SITE : e->stack, call_of(e), !is_crash); /* no write is recorded */
-    if (!error_is_warning(e->kind) || e->kind == ERROR_RZE)
+    if (e->kind != ERROR_OVL && (!error_is_warning(e->kind) || e->kind == ERROR_RZE))
         block_put(x, e);
     if (is_write && e->stack != NO_SITE) {
         text_element(x, "  ", "auxwhat", "Write was detected at");

@@ -61,8 +61,9 @@ struct error {
     uint64_t block_bytes;
     uint32_t block_state;
     uint32_t block_family;
-    uint32_t damage;        /* wua: DAMAGE_NONE: by the call at `stack`; else see error_is_late */
-    uint64_t access_length; /* rua, wua of a call: bytes of the whole access, which `bytes` ends */
+    uint32_t damage;
+    uint64_t
+        access_length; /* rua, wua by a call: bytes of the whole access, which `bytes` ends; else 0 */
     struct thread thread;
     struct thread block_thread;
     struct region region;
@@ -77,13 +78,13 @@ struct error {
 /* A bad write that was detected afterwards, by its traces: the code that wrote is not known. */
 static inline bool error_is_late(const struct error *e)
 {
-    return e->kind == ERROR_WUA && e->damage != DAMAGE_NONE;
+    return e->kind == ERROR_WUA && e->access_length == 0;
 }
 
 /* A bad read or write by the call at e->stack. */
 static inline bool error_is_access(const struct error *e)
 {
-    return (e->kind == ERROR_RUA || e->kind == ERROR_WUA) && e->damage == DAMAGE_NONE;
+    return e->kind == ERROR_RUA || (e->kind == ERROR_WUA && e->access_length > 0);
 }
 
 /* Classes of leaks. */

@@ -33,6 +33,15 @@ static struct region region_of(struct report *r, struct image *image, const stru
     return region;
 }
 
+/* Files of earlier minor versions have 0: all their bad writes were detected afterwards. */
+static uint64_t access_length_of(const struct error_record *e)
+{
+    bool is_access = e->kind == ERROR_RUA || (e->kind == ERROR_WUA && e->access_length > 0);
+    if (!is_access)
+        return 0;
+    return e->access_length > e->bytes ? e->access_length : e->bytes;
+}
+
 static struct error error_of(struct report *r, struct image *image, const struct error_record *e)
 {
     struct error error = {
@@ -52,7 +61,7 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .block_state = e->block_state,
         .block_family = e->block_family,
         .damage = e->damage < DAMAGE_COUNT ? e->damage : DAMAGE_NONE,
-        .access_length = e->access_length > e->bytes ? e->access_length : e->bytes,
+        .access_length = access_length_of(e),
         .thread = thread_of_number(r, image, e->thread),
         .block_thread = thread_of_number(r, image, e->block_thread),
         .region = region_of(r, image, e),

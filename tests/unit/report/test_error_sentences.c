@@ -320,6 +320,54 @@ static void test_wua(void **state)
     add("wua", cases, countof(cases), false);
 }
 
+/* ---- accesses by calls --------------------------------------------------------------------- */
+
+/* `length_` bytes from an offset on, of which the last `bytes_` must not be accessed. */
+#define ACCESS(kind_, entry_, state_, offset_, length_, bytes_)                      \
+    {                                                                                \
+        .kind = ERROR_##kind_, .image = 1, .entry = ENTRY_##entry_, .block = BLOCK,  \
+        .block_bytes = 24, .address = BLOCK + (offset_) + (length_) - (bytes_),      \
+        .access_length = (length_), .bytes = (bytes_), .block_state = BLOCK_##state_ \
+    }
+
+static void test_accesses(void **state)
+{
+    static const struct word_case cases[] = {
+        CASE(ACCESS(RUA, MEMCPY, LIVE, 0, 32, 8)),
+        CASE(ACCESS(RUA, STRLEN, LIVE, 23, 2, 1)),
+        CASE(ACCESS(RUA, MEMCMP, LIVE, 24, 4, 4)),
+        CASE(ACCESS(RUA, MEMCMP, LIVE, 26, 4, 4)),
+        CASE(ACCESS(RUA, MEMCHR, LIVE, -4, 4, 4)),
+        CASE(ACCESS(RUA, STRCMP, FREED, 3, 1, 1)),
+        CASE(ACCESS(RUA, STRCMP, FREE, 3, 1, 1)),
+        CASE(ACCESS(WUA, STRCPY, LIVE, 0, 25, 1)),
+        CASE(ACCESS(WUA, MEMSET, LIVE, -8, 16, 16)),
+        CASE(ACCESS(WUA, MEMSET, FREED, 0, 24, 24)),
+        CASE({.kind = ERROR_RUA,
+              .image = 1,
+              .entry = ENTRY_MEMCPY,
+              .address = BLOCK,
+              .access_length = 8,
+              .bytes = 8,
+              .region = {.what = REGION_HEAP}}),
+        CASE({.kind = ERROR_OVL,
+              .image = 1,
+              .entry = ENTRY_MEMCPY,
+              .address = BLOCK,
+              .bytes = 20,
+              .region = {.start = BLOCK + 1, .end = BLOCK + 21}}),
+        CASE({.kind = ERROR_OVL,
+              .image = 1,
+              .entry = ENTRY_STRCPY,
+              .address = BLOCK + 8,
+              .bytes = 20,
+              .region = {.start = BLOCK, .end = BLOCK + 20}}),
+    };
+
+    (void)state;
+    add("accesses", cases, countof(cases), false);
+}
+
 /* ---- the others ---------------------------------------------------------------------------- */
 
 static void test_others(void **state)
@@ -426,8 +474,8 @@ int main(void)
         cmocka_unit_test(test_baf),           cmocka_unit_test(test_baf_of_fill),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_places),
         cmocka_unit_test(test_mis),           cmocka_unit_test(test_wua),
-        cmocka_unit_test(test_others),        cmocka_unit_test(test_found),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_accesses),      cmocka_unit_test(test_others),
+        cmocka_unit_test(test_found),         cmocka_unit_test(test_rows),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -149,6 +149,50 @@ static struct build errors(void)
     return b;
 }
 
+/* A bad read and a bad write by calls, and an overlap. */
+static struct build accesses(void)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1);
+    struct error_record *e = an_error(&p, ERROR_RUA, 40);
+
+    e->entry = ENTRY_MEMCPY;
+    e->access_length = 48;
+    e->bytes = 8;
+    e = an_error(&p, ERROR_WUA, 0);
+    e->entry = ENTRY_MEMSET;
+    e->block_state = BLOCK_FREED;
+    e->free_stack = deep(p.depot, 3);
+    e->access_length = 40;
+    e->bytes = 40;
+    e = an_error(&p, ERROR_OVL, 0);
+    e->entry = ENTRY_STRCPY;
+    e->bytes = 20;
+    e->region_start = BLOCK + 1;
+    e->region_end = BLOCK + 21;
+    return b;
+}
+
+static void every_format_of_accesses(void **state)
+{
+    static const struct {
+        const char *name;
+        enum print_format format;
+    } formats[] = {
+        {"text", PRINT_TEXT}, {"valgrind", PRINT_VALGRIND}, {"lsan", PRINT_LSAN},
+        {"gcc", PRINT_GCC},   {"github", PRINT_GITHUB},
+    };
+    char title[64];
+
+    (void)state;
+    for (size_t i = 0; i < countof(formats); i++) {
+        struct build b = accesses();
+        snprintf(title, sizeof title, "accesses: %s", formats[i].name);
+        golden_add(title, text_of(&b, (struct print_options){USUAL, .format = formats[i].format,
+                                                             .deterministic = i % 2}));
+    }
+}
+
 static uint32_t times(const char *text, const char *prints)
 {
     uint32_t count = 0;
@@ -240,6 +284,20 @@ static void odd_names(void **state)
 }
 
 /* GitHub shows ten annotations: the tenth has the number of the others. */
+static void json_of_accesses(void **state)
+{
+    struct build b = accesses();
+    const char *text = file_of(&b, REPORT_JSON);
+
+    (void)state;
+    assert_non_null(strstr(text, "\"access\":{\"kind\":\"read\",\"size\":48}"));
+    assert_non_null(strstr(text, "\"access\":{\"kind\":\"write\",\"size\":40}"));
+    assert_int_equal(times(text, "\"access\":"), 2);
+    assert_int_equal(times(text, "\"source\":\"0x700000000041\""), 1);
+    b = accesses();
+    assert_non_null(strstr(file_of(&b, REPORT_XML), "Source and destination overlap in strcpy(0x"));
+}
+
 static void github_shows_ten(void **state)
 {
     (void)state;
@@ -261,10 +319,16 @@ static void github_shows_ten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_leaks),  cmocka_unit_test(valgrind_shows_what_is_wanted),
-        cmocka_unit_test(lsan_leaks),      cmocka_unit_test(lsan_counts_problems),
-        cmocka_unit_test(valgrind_errors), cmocka_unit_test(lsan_errors),
-        cmocka_unit_test(odd_names),       cmocka_unit_test(github_shows_ten),
+        cmocka_unit_test(valgrind_leaks),
+        cmocka_unit_test(valgrind_shows_what_is_wanted),
+        cmocka_unit_test(lsan_leaks),
+        cmocka_unit_test(lsan_counts_problems),
+        cmocka_unit_test(valgrind_errors),
+        cmocka_unit_test(lsan_errors),
+        cmocka_unit_test(every_format_of_accesses),
+        cmocka_unit_test(json_of_accesses),
+        cmocka_unit_test(odd_names),
+        cmocka_unit_test(github_shows_ten),
     };
 
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
