@@ -1,6 +1,6 @@
 /*
  * boundary.h - the interface of boundary: functions of libc that read or write memory on the program's
- * behalf, with their arguments checked (--access=calls).
+ * behalf, with their arguments checked (--access).
  *
  *   memory.c, strings.c, wide.c   mem*, str*, wcs*
  *   streams.c, system_calls.c     stdio's functions; read, write, send and their like

@@ -4,7 +4,7 @@
 
 Options in commands of rtcheck, and alone in code (`--json`), exist.  Sentences of README.md, docs/ and the other documents: at
 most 25 words, on average at most 15.  Code is left out; the parts of a sentence after a colon or a semicolon count as sentences.
-Cells of tables may be longer, but have the field's words, too.  json.md has every field of the schema.
+Cells of tables may be longer, but have the field's words, too.  json.md has every field of the schema; accesses.md has every function that is checked, and a real report.
 """
 import json
 import os
@@ -114,6 +114,15 @@ if f"{questions} questions" not in (SOURCE / "README.md").read_text():
 schema = json.loads((pathlib.Path(os.environ["RTC_BUILD"]) / "share/rtcheck/report.schema.json").read_text())
 named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]*)`", JSON.read_text()))))
 wrong += [f"json.md: no field {field}" for field in sorted(set(fields(schema)) - named)]
+checked = set(re.findall(r"^FUNCTION\((\w+)\)", (SOURCE / "src/boundary/functions.def").read_text(), re.MULTILINE))
+checked = {name for name in checked if not name.startswith("__")}
+table = (SOURCE / "docs/accesses.md").read_text().partition("## Functions")[2].partition("\n## ")[0]
+listed = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|.*", table, re.MULTILINE))))
+if checked != listed or len(checked) < 30:
+    wrong.append(f"docs/accesses.md lacks {sorted(checked - listed)}, and lists {sorted(listed - checked)}")
+report = (SOURCE / "examples/findings/rua.txt").read_text().strip()
+if report not in (SOURCE / "docs/accesses.md").read_text():
+    wrong.append("docs/accesses.md has another report than examples/findings/rua.txt")
 lines = (SOURCE / "README.md").read_text().count("\n")
 if lines > LINES:
     wrong.append(f"README.md has {lines} lines, more than {LINES}")
