@@ -125,12 +125,18 @@ ALWAYS_INLINE bool is_skipped(const void *site)
 #define READS(p, n, name) CHECK(p, n, false, name)
 #define WRITES(p, n, name) CHECK(p, n, true, name)
 
-/* A source and a destination that must not overlap. The same object on both sides changes nothing. */
-#define MUST_NOT_OVERLAP(to, from, n, name)                                                      \
-    do {                                                                                         \
-        if (unlikely((uintptr_t)(to) - (uintptr_t)(from) + (n)-1 < 2 * (uint64_t)(n)-1 && (n) && \
-                     (const void *)(to) != (const void *)(from)))                                \
-            access_overlaps(to, from, n, ENTRY_##name, CALLER);                                  \
+/* Have the two ranges bytes in common? No matter if they begin at the same one: nothing changes. */
+ALWAYS_INLINE bool is_overlap(const void *to, uint64_t written, const void *from, uint64_t read)
+{
+    uint64_t ahead = (uintptr_t)from - (uintptr_t)to, behind = (uintptr_t)to - (uintptr_t)from;
+    return to != from && (ahead < written ? read > 0 : behind < read && written > 0);
+}
+
+/* `written` bytes at `to` and `read` bytes at `from`. */
+#define MUST_NOT_OVERLAP(to, written, from, read, name)               \
+    do {                                                              \
+        if (unlikely(is_overlap(to, written, from, read)))            \
+            access_overlaps(to, from, written, ENTRY_##name, CALLER); \
     } while (0)
 
 #define NOINLINE __attribute__((noinline))

@@ -82,9 +82,10 @@ EXPORT void bcopy(const void *from, void *to, size_t n)
 /* Copies up to the first `c`. */
 EXPORT void *memccpy(void *to, const void *from, int c, size_t n)
 {
-    if (access_is_on && is_concerned(to, from)) {
+    if (access_is_on) {
         const char *end = NEXT_OF(memchr)(from, c, n);
         size_t used = end ? (size_t)(end - (const char *)from) + 1 : n;
+        MUST_NOT_OVERLAP(to, used, from, used, MEMCCPY);
         READS(from, used, MEMCCPY);
         WRITES(to, used, MEMCCPY);
     }
@@ -174,7 +175,7 @@ static void *found_raw(const void *in, const char *end, const struct entry *at)
 {
     size_t used = (size_t)(end - (const char *)in) + 1;
     if (access_is_on && is_in_heap(in) && unlikely(!is_allowed(in, used)))
-        access_refused(&(struct access){.at = in, .bytes = used, .entry = ENTRY_RAWMEMCHR}, at);
+        access_refused_search(in, used, ENTRY_RAWMEMCHR, at);
     return (void *)(uintptr_t)end;
 }
 

@@ -5,22 +5,11 @@
 #include "check.h"
 #include "next_functions.h"
 
-/*
- * How far a string reaches beyond its block depends on what happens to follow: so the report has the
- * first byte that must not be read, and nothing of what follows it.
- */
-static COLD void string_refused(const char *s, uint64_t bytes, uint32_t entry,
-                                const struct entry *at)
-{
-    access_refused(&(struct access){.at = s, .bytes = access_allowed(s, bytes) + 1, .entry = entry},
-                   at);
-}
-
 /* Bytes of a string were read: its length, and 1 if its end was among them. */
-#define READ_STRING(s, n, name)                           \
-    do {                                                  \
-        if (is_in_heap(s) && unlikely(!is_allowed(s, n))) \
-            string_refused(s, n, ENTRY_##name, CALLER);   \
+#define READ_STRING(s, n, name)                                \
+    do {                                                       \
+        if (is_in_heap(s) && unlikely(!is_allowed(s, n)))      \
+            access_refused_search(s, n, ENTRY_##name, CALLER); \
     } while (0)
 
 /* Check a string that is read up to and including its end. */
@@ -70,16 +59,16 @@ EXPORT size_t strnlen(const char *s, size_t n)
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 /* A copy of a whole string. `fits`: the destination is large enough, as far as _chk forms know. */
-#define CHECK_STRING_COPY(to, from, limit, name)          \
-    do {                                                  \
-        if (access_is_on) {                               \
-            size_t bytes_ = NEXT_OF(strlen)(from) + 1;    \
-            READ_STRING(from, bytes_, name);              \
-            if (bytes_ <= (limit)) {                      \
-                MUST_NOT_OVERLAP(to, from, bytes_, name); \
-                WRITES(to, bytes_, name);                 \
-            }                                             \
-        }                                                 \
+#define CHECK_STRING_COPY(to, from, limit, name)                  \
+    do {                                                          \
+        if (access_is_on) {                                       \
+            size_t bytes_ = NEXT_OF(strlen)(from) + 1;            \
+            READ_STRING(from, bytes_, name);                      \
+            if (bytes_ <= (limit)) {                              \
+                MUST_NOT_OVERLAP(to, bytes_, from, bytes_, name); \
+                WRITES(to, bytes_, name);                         \
+            }                                                     \
+        }                                                         \
     } while (0)
 
 EXPORT char *strcpy(char *to, const char *from)
@@ -113,16 +102,16 @@ EXPORT char *__stpcpy_chk(char *to, const char *from, size_t room)
 }
 
 /* n bytes are written: the string, then zeros. */
-#define CHECK_STRING_COPY_N(to, from, n, limit, name)     \
-    do {                                                  \
-        if (access_is_on) {                               \
-            size_t bytes_ = string_bytes(from, n);        \
-            READ_STRING(from, bytes_, name);              \
-            if ((n) <= (limit)) {                         \
-                MUST_NOT_OVERLAP(to, from, bytes_, name); \
-                WRITES(to, n, name);                      \
-            }                                             \
-        }                                                 \
+#define CHECK_STRING_COPY_N(to, from, n, limit, name)        \
+    do {                                                     \
+        if (access_is_on) {                                  \
+            size_t bytes_ = string_bytes(from, n);           \
+            READ_STRING(from, bytes_, name);                 \
+            if ((n) <= (limit)) {                            \
+                MUST_NOT_OVERLAP(to, n, from, bytes_, name); \
+                WRITES(to, n, name);                         \
+            }                                                \
+        }                                                    \
     } while (0)
 
 EXPORT char *strncpy(char *to, const char *from, size_t n)
@@ -149,18 +138,26 @@ EXPORT char *__stpncpy_chk(char *to, const char *from, size_t n, size_t room)
     return NEXT_OF(__stpncpy_chk)(to, from, n, room);
 }
 
-/* The string at `to` is read, and `bytes` (an end included) are written behind it. */
-#define CHECK_APPEND(to, from, source, bytes, limit, name)            \
-    do {                                                              \
-        if (access_is_on) {                                           \
-            size_t before_ = NEXT_OF(strlen)(to);                     \
-            READ_STRING(from, source, name);                          \
-            READ_STRING(to, before_ + 1, name);                       \
-            if (before_ + (bytes) <= (limit)) {                       \
-                MUST_NOT_OVERLAP((to) + before_, from, source, name); \
-                WRITES((to) + before_, bytes, name);                  \
-            }                                                         \
-        }                                                             \
+/*
+ * The string at `to` is read, and `bytes` (an end included) are written behind it. If that string
+ * already reaches beyond its block, the read is the error, and the write follows from it.
+ */
+#define CHECK_APPEND(to, from, source, bytes, limit, name)                    \
+    do {                                                                      \
+        if (access_is_on) {                                                   \
+            size_t before_ = NEXT_OF(strlen)(to);                             \
+            bool fits_ = before_ + (bytes) <= (limit);                        \
+            READ_STRING(from, source, name);                                  \
+            if (fits_)                                                        \
+                MUST_NOT_OVERLAP((to) + before_, bytes, from, source, name);  \
+            if (is_in_heap(to) && unlikely(!is_allowed(to, before_ + 1))) {   \
+                access_refused_search(to, before_ + 1, ENTRY_##name, CALLER); \
+                if (fits_)                                                    \
+                    access_follows((to) + before_, bytes);                    \
+            } else if (fits_) {                                               \
+                WRITES((to) + before_, bytes, name);                          \
+            }                                                                 \
+        }                                                                     \
     } while (0)
 
 EXPORT char *strcat(char *to, const char *from)

@@ -140,7 +140,10 @@ struct thread *threads_register(void)
     struct thread *t = struct_take();
     if (t) {
         bool listed = t->record != NULL;
-        atomic_store(&t->read_epoch, 0); /* its last thread may have ended in a callback */
+        if (listed)
+            memset(&t->call_sites, 0,
+                   sizeof t->call_sites); /* each thread checks its first calls */
+        atomic_store(&t->read_epoch, 0);  /* its last thread may have ended in a callback */
         atomic_store(&t->maps_inside, 0);
         t->error = &errno;
         t->helper.use = NULL;

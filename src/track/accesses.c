@@ -115,12 +115,18 @@ uint64_t access_allowed(const void *p, uint64_t bytes)
 
 /* ---- the error ------------------------------------------------------------------------------- */
 
-static void note_written(uintptr_t start, uintptr_t end)
+/* Caller holds the lock. */
+static void keep_written(uintptr_t start, uintptr_t end)
 {
-    lock_take(&written.lock);
     uint32_t i = written.count++ % WRITTEN_MOST;
     written.range[i].start = start;
     written.range[i].end = end;
+}
+
+static void note_written(uintptr_t start, uintptr_t end)
+{
+    lock_take(&written.lock);
+    keep_written(start, end);
     lock_drop(&written.lock);
 }
 
@@ -131,9 +137,14 @@ bool access_was_reported(const void *first, uint64_t bytes)
     lock_take(&written.lock);
     uint32_t count = written.count < WRITTEN_MOST ? written.count : WRITTEN_MOST;
     for (uint32_t i = 0; i < count && !was; i++) {
-        was = start >= written.range[i].start && end <= written.range[i].end;
-        if (was) /* the late check repairs these bytes: damage found there later is another one */
-            written.range[i].start = end;
+        uintptr_t last = written.range[i].end;
+        was = start >= written.range[i].start && end <= last;
+        if (!was)
+            continue;
+        /* The late check repairs these bytes: damage found there later is another one. */
+        written.range[i].end = start;
+        if (end < last)
+            keep_written(end, last);
     }
     lock_drop(&written.lock);
     return was;
@@ -170,6 +181,23 @@ void access_refused(struct access *a, const struct entry *at)
     errno = saved;
 }
 
+void access_refused_search(const void *s, uint64_t bytes, uint32_t entry, const struct entry *at)
+{
+    access_refused(&(struct access){.at = s, .bytes = access_allowed(s, bytes) + 1, .entry = entry},
+                   at);
+}
+
+void access_follows(const void *p, uint64_t bytes)
+{
+    int saved = errno;
+    struct section s;
+    if (section_begin(&s)) {
+        note_written((uintptr_t)p, (uintptr_t)p + bytes);
+        section_end(&s);
+    }
+    errno = saved;
+}
+
 void access_overlaps(const void *to, const void *from, uint64_t bytes, uint32_t entry,
                      const struct entry *at)
 {
@@ -179,6 +207,8 @@ void access_overlaps(const void *to, const void *from, uint64_t bytes, uint32_t 
         struct error_call call = {s.t, s.write_epoch, entry << 8, stack_put(s.t, at)};
         error_overlap(&call, to, from, bytes);
         section_end(&s);
+    } else if (s.kind == SECTION_HANDLER) {
+        image_count(&image()->errors_unrecorded);
     }
     errno = saved;
 }

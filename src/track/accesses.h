@@ -28,6 +28,17 @@ uint64_t access_allowed(const void *p, uint64_t bytes);
  */
 COLD void access_refused(struct access *a, const struct entry *at);
 
+/*
+ * The same for a search without a limit, as that for the end of a string.  How far it reaches beyond
+ * a block depends on what happens to follow: so the report has the first byte that must not be read,
+ * and nothing of what follows it.
+ */
+COLD void access_refused_search(const void *s, uint64_t bytes, uint32_t entry,
+                                const struct entry *at);
+
+/* The program is about to write these bytes, as a consequence of an access that was refused. */
+COLD void access_follows(const void *p, uint64_t bytes);
+
 /* Overlapping source and destination, of `bytes` each. */
 COLD void access_overlaps(const void *to, const void *from, uint64_t bytes, uint32_t entry,
                           const struct entry *at);

@@ -58,6 +58,8 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.error_limit == limit_of(option_text(o, "error-limit")), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");
+    must(r.access == option_flag(o, "access"), "access is the same");
+    must(r.access_every == option_number(o, "access-every", 16), "access-every is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");
     must(r.malloc_fill == fill_of(o, "malloc-fill"), "malloc-fill is the same");

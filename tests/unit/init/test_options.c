@@ -47,6 +47,8 @@ static bool changes_nothing(const char *text)
            e.options.all_events == initial.options.all_events &&
            e.options.frames == initial.options.frames &&
            e.options.cost_every == initial.options.cost_every &&
+           e.options.access == initial.options.access &&
+           e.options.access_every == initial.options.access_every &&
            e.options.error_limit == initial.options.error_limit &&
            e.options.on_error == initial.options.on_error &&
            e.options.track_fds == initial.options.track_fds &&
@@ -155,6 +157,11 @@ static void errors(void **state)
     assert_int_equal(after_reading("cost_every=7").options.cost_every, 7);
     if (!changes_nothing("cost_every=1000001"))
         fail_msg("cost_every=1000001 is taken");
+    assert_int_equal(after_reading("access_every=7").options.access_every, 7);
+    assert_int_equal(after_reading("access_every=0").options.access_every, 0);
+    if (!changes_nothing("access_every=1000001"))
+        fail_msg("access_every=1000001 is taken");
+    assert_false(after_reading("access=no").options.access);
     for (size_t i = 0; i < countof(word); i++) {
         char text[32];
         snprintf(text, sizeof text, "on_error=%s", word[i]);

@@ -1,0 +1,314 @@
+/*
+ * accesses.c - calls of accesses.def, in each kind of block: accesses MODE, where MODE is
+ * list (the rows of the table), bad (each row beyond a block, in one process for each),
+ * silent (each row within its block; prints the results) or
+ * unreadable (each row with addresses that cannot be read; prints the signals).
+ *
+ * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -Wno-stringop-overflow -Wno-restrict
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define SPACE (1u << 20)
+#define SMALL 40u
+#define LARGE 100000u
+
+void *__mempcpy(void *to, const void *from, size_t n);
+void *__rawmemchr(const void *in, int c);
+void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
+void *__mempcpy_chk(void *to, const void *from, size_t n, size_t room);
+void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
+void *__memset_chk(void *to, int c, size_t n, size_t room);
+void __explicit_bzero_chk(void *to, size_t n, size_t room);
+char *__stpcpy(char *to, const char *from);
+char *__strcpy_chk(char *to, const char *from, size_t room);
+char *__stpcpy_chk(char *to, const char *from, size_t room);
+char *__strncpy_chk(char *to, const char *from, size_t n, size_t room);
+char *__stpncpy_chk(char *to, const char *from, size_t n, size_t room);
+char *__strcat_chk(char *to, const char *from, size_t room);
+char *__strncat_chk(char *to, const char *from, size_t n, size_t room);
+char *__strdup(const char *s);
+char *__strndup(const char *s, size_t n);
+
+static char letters[SPACE]; /* a string of 'a' */
+static char other[SPACE];
+
+/* A string of n bytes with its end. */
+static const char *text(size_t n)
+{
+    return letters + SPACE - n;
+}
+
+static char *emptied(void)
+{
+    other[0] = 0;
+    return other;
+}
+
+/* Of a string that is a copy: its length. */
+static size_t released(char *s)
+{
+    size_t n = 0;
+    while (s[n])
+        n++;
+    free(s);
+    return n;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+enum kind { READ, WRITE, STRING, APPEND, OVERLAP, SILENT, MAY_BE_NONE };
+
+typedef long call_function(char *p, size_t n);
+
+static struct call {
+    const char *function, *role, *kind_name;
+    enum kind kind;
+    int line;
+    unsigned bytes, apart;
+    call_function *call;
+} calls[];
+
+#define DEFINE(prefix, function, role, expression)                       \
+    static NOINLINE long prefix##_##function##_##role(char *p, size_t n) \
+    {                                                                    \
+        long result = (long)(expression);                                \
+        __asm__ volatile("" : "+r"(result), "+r"(n));                    \
+        return result;                                                   \
+    }
+#define CALL(function, role, kind, expression) DEFINE(call, function, role, expression)
+#define OVERLAP(function, role, bytes, apart, expression) \
+    DEFINE(overlap, function, role, expression)
+#define SILENT(function, role, expression) DEFINE(silent, function, role, expression)
+#define MAY_BE_NONE(function, role, expression) DEFINE(none, function, role, expression)
+#include "accesses.def"
+
+static struct call calls[] = {
+#define CALL(f, role, kind, expression) {#f, #role, #kind, kind, __LINE__, 0, 0, call_##f##_##role},
+#define OVERLAP(f, role, bytes, apart, expression) \
+    {#f, #role, "OVERLAP", OVERLAP, __LINE__, bytes, apart, overlap_##f##_##role},
+#define SILENT(f, role, expression) \
+    {#f, #role, "SILENT", SILENT, __LINE__, 0, 0, silent_##f##_##role},
+#define MAY_BE_NONE(f, role, expression) \
+    {#f, #role, "NONE", MAY_BE_NONE, __LINE__, 0, 0, none_##f##_##role},
+#include "accesses.def"
+};
+#define CALLS (sizeof calls / sizeof calls[0])
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static bool printing;
+
+static void fill(char *p, size_t n, char c)
+{
+    for (size_t i = 0; i < n; i++)
+        ((volatile char *)p)[i] = c;
+}
+
+/* A block without a zero byte; one to append to begins with one. */
+static char *take(const struct call *c, size_t bytes)
+{
+    char *block = malloc(bytes);
+    fill(block, bytes, 'a');
+    if (c->kind == APPEND)
+        block[0] = 0;
+    return block;
+}
+
+/* The result, if it is the same in every run, and what is in the block now. */
+static void print_result(const struct call *c, const char *where, long result, const char *block,
+                         size_t bytes)
+{
+    uintptr_t r = (uintptr_t)result, p = (uintptr_t)block, o = (uintptr_t)other,
+              l = (uintptr_t)letters;
+    unsigned long sum = 5381;
+    if (!printing)
+        return;
+    for (size_t i = 0; i < bytes; i++)
+        sum = sum * 33 + (unsigned char)block[i];
+    printf("%s %s %s: ", c->function, c->role, where);
+    if (r - p <= bytes)
+        printf("block + %lu", (unsigned long)(r - p));
+    else if (r - o <= SPACE)
+        printf("other + %lu", (unsigned long)(r - o));
+    else if (r - l <= SPACE)
+        printf("letters + %lu", (unsigned long)(r - l));
+    else if (result >= -255 && result <= (long)LARGE)
+        printf("%ld", result);
+    printf(", %lx\n", sum);
+}
+
+/* ---- places: each is a function of its own, so that its calls have stacks of their own ---------- */
+
+#define IN_USE(name, size, offset, n)               \
+    static NOINLINE void name(const struct call *c) \
+    {                                               \
+        char *block = take(c, size);                \
+        c->call(block + (offset), n);               \
+        free(block);                                \
+    }
+#define FREED(name, size, offset, n)                            \
+    static NOINLINE void name(const struct call *c)             \
+    {                                                           \
+        char *block = take(c, size);                            \
+        free(block);                                            \
+        c->call(block + (offset), c->kind == APPEND ? 4 : (n)); \
+    }
+
+IN_USE(slab_end, SMALL, 0, SMALL + 1)
+IN_USE(slab_past, SMALL, SMALL, 4)
+IN_USE(slab_far, SMALL, SMALL + 4, 4)
+IN_USE(slab_before, SMALL, -8, 16)
+FREED(slab_freed, SMALL, 0, SMALL)
+FREED(slab_freed_inside, SMALL, 8, 4)
+IN_USE(large_end, LARGE, 0, LARGE + 1)
+IN_USE(large_past, LARGE, LARGE, 4)
+IN_USE(large_far, LARGE, LARGE + 4, 4)
+IN_USE(large_before, LARGE, -8, 16)
+FREED(large_freed, LARGE, 0, LARGE)
+FREED(large_freed_inside, LARGE, 8, 4)
+
+static char own_buffer[64];
+
+static void string_of_20(char *p)
+{
+    fill(p, 64, 'b');
+    fill(p, 20, 'a');
+    p[20] = 0;
+}
+
+static NOINLINE void overlap_outside(const struct call *c)
+{
+    string_of_20(own_buffer);
+    c->call(own_buffer, 0);
+}
+
+static NOINLINE void overlap_in_block(const struct call *c)
+{
+    char *block = malloc(64);
+    string_of_20(block);
+    c->call(block, 0);
+    free(block);
+}
+
+static void do_bad(const struct call *c)
+{
+    static void (*const places[])(const struct call *) = {
+        slab_end,  slab_past,  slab_far,  slab_before,  slab_freed,  slab_freed_inside,
+        large_end, large_past, large_far, large_before, large_freed, large_freed_inside};
+    if (c->kind == OVERLAP) {
+        overlap_outside(c);
+        overlap_in_block(c);
+    } else if (c->kind < OVERLAP) {
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+            places[i](c);
+    }
+}
+
+/* One process for each row: what it overwrites is of no concern to the next. */
+static void run_bad(void)
+{
+    for (size_t i = 0; i < CALLS; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            do_bad(&calls[i]);
+            exit(0);
+        }
+        waitpid(child, &status, 0);
+        printf("%s %s %d\n", calls[i].function, calls[i].role, status);
+    }
+}
+
+/* ---- twins ----------------------------------------------------------------------------------- */
+
+static NOINLINE void do_silent(const struct call *c, size_t bytes, size_t offset)
+{
+    char *block = take(c, bytes);
+    size_t n = bytes - offset;
+    if (c->kind == STRING)
+        block[bytes - 1] = 0;
+    if (c->kind == APPEND)
+        block[offset] = 0;
+    print_result(c, bytes == SMALL ? "slab" : "large", c->call(block + offset, n), block, bytes);
+    free(block);
+}
+
+static NOINLINE void do_none(const struct call *c)
+{
+    char *block = take(c, SMALL), *freed = take(c, SMALL), *large = take(c, LARGE);
+    print_result(c, "end", c->call(block + SMALL, 0), block, SMALL);
+    c->call(block - 8, 0);
+    c->call(block + SMALL + 20, 0);
+    free(freed);
+    c->call(freed, 0);
+    c->call(large + LARGE, 0);
+    free(large);
+    c->call(large, 0);
+    c->call((char *)8, 0);
+    free(block);
+}
+
+static void run_silent(void)
+{
+    printing = true;
+    for (size_t i = 0; i < CALLS; i++) {
+        const struct call *c = &calls[i];
+        if (c->kind == OVERLAP)
+            continue;
+        if (c->kind == MAY_BE_NONE) {
+            do_none(c);
+        } else if (c->kind == SILENT) {
+            do_silent(c, SMALL, 0);
+        } else {
+            static const size_t offsets[] = {0, 1, 17, SMALL - 1};
+            for (size_t o = 0; o < sizeof offsets / sizeof offsets[0]; o++)
+                do_silent(c, SMALL, offsets[o]);
+            do_silent(c, LARGE, 0);
+            do_silent(c, LARGE, LARGE - 1);
+        }
+    }
+}
+
+/* ---- addresses that cannot be read ------------------------------------------------------------- */
+
+static void run_unreadable(void)
+{
+    char *const addresses[] = {NULL, (char *)24, (char *)0x5a5a5a5a5a5a5a50};
+    for (size_t i = 0; i < CALLS * 3; i++) {
+        const struct call *c = &calls[i / 3];
+        int status;
+        pid_t child = c->kind < OVERLAP ? fork() : -1;
+        if (child == 0) {
+            c->call(addresses[i % 3], 4);
+            _exit(0);
+        }
+        if (child > 0 && waitpid(child, &status, 0) == child)
+            printf("%s %s %zu: %d\n", c->function, c->role, i % 3, status & 0x7f);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    fill(letters, SPACE - 1, 'a');
+    if (strcmp(mode, "bad") == 0)
+        run_bad();
+    else if (strcmp(mode, "silent") == 0)
+        run_silent();
+    else if (strcmp(mode, "unreadable") == 0)
+        run_unreadable();
+    else
+        for (size_t i = 0; i < CALLS; i++)
+            printf("%s %s %s %d %u %u\n", calls[i].function, calls[i].role, calls[i].kind_name,
+                   calls[i].line, calls[i].bytes, calls[i].apart);
+    return 0;
+}

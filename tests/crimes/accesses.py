@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# rtc-test: crimes/accesses ci 180
+"""--access: calls of libc's functions that read or write beyond a block, or copy between overlapping ranges: one finding each,
+with its function, sentence and line; and calls that touch exactly what they may: none."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True # the checkout may be another's
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from checks import check, end
+
+BUILD, SOURCE = os.environ["RTC_BUILD"], os.environ["RTC_SOURCE"]
+FOLDER = BUILD + "/tests/crimes/"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd()}
+INCOMPLETE = 120
+SIZES = {"slab": 40, "large": 100000}
+
+
+def run(program, *arguments, options=(), status=(0,)):
+    """(output, errors as (code, entry, sentence, functions from the call on, line, count), the report)"""
+    done = subprocess.run([BUILD + "/bin/rtcheck", "--leaks=no", "--json=report.json", "--log-file=log", *options, FOLDER + program,
+                           *arguments], capture_output=True, text=True, timeout=100, check=False, env=ENVIRONMENT)
+    check(f"{program} {arguments}: status, output of rtcheck", (done.returncode in status, done.stderr), (True, ""))
+    with open("report.json") as file:
+        report = json.load(file)
+    frames = {f["id"]: f for f in report["frames"]}
+    stacks = {s["id"]: [frames[f] for f in s["frames"]] for s in report["stacks"]}
+    errors = []
+    for e in report["errors"]:
+        stack = stacks.get(e.get("stack"), [])
+        errors.append((e["rtc"], e.get("entry"), e["text"], tuple(f.get("function") for f in stack[:2]),
+                       stack[0].get("line") if stack else None, e["count"]))
+    return done.stdout, sorted(errors, key=repr), report
+
+
+def plain(program, *arguments):
+    return subprocess.run([FOLDER + program, *arguments], capture_output=True, text=True, check=True, timeout=100).stdout
+
+
+# ---- the table -------------------------------------------------------------------------------------------
+def checked_functions():
+    """functions.def, and the other names that are exported in the same place."""
+    with open(SOURCE + "/src/boundary/functions.def") as file:
+        names = set(re.findall(r"^FUNCTION\((\w+)\)$", file.read(), re.M))
+    with open(SOURCE + "/src/rtcheck.map") as file:
+        exported = re.search(r"\bmemcpy;.*?(?=rtc_event_)", file.read(), re.S).group()
+    exported = set(re.findall(r"\w+", exported))
+    check("functions.def is exported", names - exported, set())
+    return names | exported
+
+
+def entry_of(function):
+    return re.sub(r"^__|_chk$", "", function)
+
+
+def wanted_of(function, role, kind, line, copied, apart):
+    """The errors of a row: those in blocks in each place."""
+    entry, name = entry_of(function), f"{function}_{role}"
+    if kind == "OVERLAP":
+        text = f"overlap of source and destination in {entry} of {copied} bytes, which are {apart} bytes apart"
+        return [("ovl", entry, text, ("overlap_" + name, where), line, 1) for where in ("overlap_outside", "overlap_in_block")]
+    found = []
+    for size_name, size in SIZES.items():
+        block = f"{size}-byte block"
+        for place, n, text in (("end", size + 1, f", the last 1 past the end of a {block}"),
+                               ("past", 4, f", just past the end of a {block}"),
+                               ("far", 4, f", 4 bytes past the end of a {block}"),
+                               ("before", 16, f", 8 bytes before a {block}"),
+                               ("freed", size, f", at offset 0 of a freed {block}"),
+                               ("freed_inside", 4, f", at offset 8 of a freed {block}")):
+            is_write = kind == "WRITE" or (kind == "APPEND" and place == "end")
+            if kind in ("STRING", "APPEND") and place != "end":
+                n = 1  # how far it reaches is not said
+            text = f"{'write' if is_write else 'read'} of {n} byte{'s'[:n > 1]} by {entry}{text}"
+            found.append(("wua" if is_write else "rua", entry, text, ("call_" + name, f"{size_name}_{place}"), line, 1))
+    return found
+
+
+rows = [(f, role, kind, int(line), int(copied), int(apart))
+        for f, role, kind, line, copied, apart in map(str.split, plain("accesses", "list").splitlines())]
+crimes = [r for r in rows if r[2] in ("READ", "WRITE", "STRING", "APPEND", "OVERLAP")]
+check("functions without a row", checked_functions() - {r[0] for r in crimes}, set())
+check("rows without a function", {r[0] for r in rows} - checked_functions(), set())
+
+wanted = sorted([e for r in crimes for e in wanted_of(*r)], key=repr)
+output, errors, report = run("accesses", "bad", options=("--access-every=1", "--error-limit=no"))
+check("processes that ended otherwise", [line for line in output.splitlines() if line.split()[2] != "0"], [])
+check("missed", [e for e in wanted if e not in errors], [])
+check("not wanted", [e for e in errors if e not in wanted], [])
+check("number of errors", len(errors), len(wanted))
+
+native = plain("accesses", "silent")
+for options in ((), ("--access-every=1",), ("--access=no",), ("--redzone-size=64",), ("--heap=file",)):
+    output, errors, report = run("accesses", "silent", options=options)
+    check(f"results {options}", output, native)
+    check(f"twins {options}", errors, [])
+check("--access=no", [e for e in run("accesses", "bad", options=("--access=no",))[1] if e[0] != "wua" or e[1] in
+                      {entry_of(r[0]) for r in crimes}], [])
+check("addresses that cannot be read", run("accesses", "unreadable")[0], plain("accesses", "unreadable"))
+
+
+# ---- how often, where ------------------------------------------------------------------------------------
+def cases(case, *options, status=(0,)):
+    """Codes and sentences."""
+    output, errors, _ = run("accesses_more", case, options=options, status=status)
+    if 0 in status:
+        check(f"{case}: output", output.splitlines()[-1:], ["done"])
+    return [(e[0], e[2], e[5]) for e in errors]
+
+
+def write(n, past):
+    return ("wua", f"write of {n} bytes by memcpy, the last {past} past the end of a 40-byte block", 1)
+
+
+ONE = [write(41, 1)]
+check("once", cases("once"), ONE)
+check("call 255", cases("early"), ONE)
+check("call 5000", cases("late", "--access-every=1"), ONE)
+check("two threads", cases("threads"), [(*ONE[0][:2], 2)])
+check("no", [e for e in cases("once", "--access=no") if "memcpy" in e[1]], [])
+check("a child", cases("forked"), ONE * 2)
+check("the parent frees", cases("parent_frees"), [])
+check("its child's status", "status 0" in run("accesses_more", "parent_frees")[0], True)
+handled = cases("handler", status=(0, INCOMPLETE))  # those that interrupted the runtime are only counted
+check("in a handler", {e[0] for e in handled} <= {"wua", "ovl"} and len(handled) >= 1, True)
+
+# ---- together with late checks ----------------------------------------------------------------------------
+BEHIND = "wua", write(44, 4)[1], 1
+check("once", cases("damaged_once"), [BEHIND])
+check("once, of a block that is moved", cases("damaged_and_moved"), [BEHIND])
+check("many", cases("damages_many"), [write(200, 160)])
+FREED = ("wua", "write of 20 bytes by memcpy, at offset 0 of a freed 40-byte block", 1)
+check("once, freed", cases("damaged_freed"), [FREED])
+for case, call in (("damaged_twice", write(42, 2)), ("damaged_both", write(42, 2)), ("damaged_later", FREED)):
+    found = cases(case)
+    check(f"{case}: the call", [e for e in found if "memcpy" in e[1]], [call])
+    check(f"{case}: another one", [e[0] for e in found if "memcpy" not in e[1]], ["wua"])
+check("late only", [(e[0], "memcpy" in e[1]) for e in cases("directly")], [("wua", False)])
+check("appended to a freed block", [e[0] for e in cases("appended_freed")], ["rua", "wua"])
+
+# ---- options ---------------------------------------------------------------------------------------------
+check("--on-error=abort", cases("once", "--on-error=abort", status=(-signal.SIGABRT,))[-1:], ONE)
+check("--on-error=exit", cases("once", "--on-error=exit", "--error-exitcode=5", status=(5,)), ONE)
+output, errors, report = run("accesses_cxx", options=("--access-every=1",))
+check("C++", (output, errors), (plain("accesses_cxx"), []))
+end()
