@@ -64,7 +64,8 @@ def helped(verb):
 
 
 def options_in(text):
-    return dict(re.findall(r"^  --([a-z-]+)(?:\[?=([^\s\]]+)\]?)?", text, re.M))
+    found = dict(re.findall(r"^  --([a-z-]+)(?:\[?=([^\s\]]+)\]?)?", text, re.M))
+    return {name: "" if shape == "yes|no" else shape for name, shape in found.items()}  # a flag whose default is yes
 
 
 def value_of(name, shape):
