@@ -257,6 +257,8 @@ static const char *const confusable[] = {
     "xml-fd xml-user-comment xml-",
     "annotate all a",
     "annotate allow-unchecked a",
+    "annotate access a",
+    "annotate access-every a",
     "source-root sysroot s",
     "source-root show-mismatched-frees s",
     "source-root show-leak-kinds s",
@@ -357,6 +359,8 @@ static const char *const confusable[] = {
     "strict-interior skip-module s",
     "strict-interior shell-leaks s",
     "all allow-unchecked al",
+    "all access a",
+    "all access-every a",
     "color cost-every co",
     "hyperlinks heap h",
     "hyperlinks heap-size h",
@@ -370,6 +374,8 @@ static const char *const confusable[] = {
     "error-exitcode events e",
     "error-exitcode error-limit error-",
     "measure malloc-fill m",
+    "allow-unchecked access a",
+    "allow-unchecked access-every a",
     "trace-children trace-children-skip trace-childre",
     "trace-children track-fds trac",
     "trace-children-skip track-fds trac",
@@ -381,6 +387,7 @@ static const char *const confusable[] = {
     "freelist-vol frames fr",
     "freelist-vol free-fill free",
     "frames free-fill fr",
+    "access access-every acces",
 };
 
 /* Write "a b longest" if both have a common abbreviation that is not the name of either. */

@@ -134,12 +134,17 @@ static void test_damage_merges(void **state)
     struct parts p = an_image(&b, 1, 0, PROG);
     uint32_t one = build_node(p.depot, PROG + 0x1010, 0),
              two = build_node(p.depot, PROG + 0x2020, 0);
+    struct error_record *late[3];
     struct report *r;
 
     (void)state;
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->alloc_stack = one;
-    build_error(p.errors, ERROR_WUA, ENTRY_EXIT, 0)->alloc_stack = one;
-    build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->alloc_stack = two;
+    late[0] = build_error(p.errors, ERROR_WUA, ENTRY_FREE, one);
+    late[1] = build_error(p.errors, ERROR_WUA, ENTRY_EXIT, 0);
+    late[2] = build_error(p.errors, ERROR_WUA, ENTRY_FREE, one);
+    for (unsigned i = 0; i < countof(late); i++) {
+        late[i]->alloc_stack = i < 2 ? one : two;
+        late[i]->damage = DAMAGE_AFTER;
+    }
     build_error(p.errors, ERROR_WUA, ENTRY_FREE, one)->damage = DAMAGE_BEFORE;
     r = collect(&b);
     assert_int_equal(r->error_count, 3);

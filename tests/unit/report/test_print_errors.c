@@ -120,6 +120,8 @@ static void test_headlines(void **state)
                 struct error_record *e =
                     build_error(p.errors, cases[i].kinds[k], ENTRY_FREE, deep(p.depot, k + 1));
                 e->alloc_stack = e->stack;
+                if (e->kind == ERROR_WUA)
+                    e->damage = DAMAGE_AFTER;
             }
             text = text_of(&b, (struct print_options){.quiet = quiet});
             if (!quiet)
