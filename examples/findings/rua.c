@@ -20,10 +20,11 @@ static size_t name_length(const char *name)
 
 int main(void)
 {
-    char buffer[64], *name = strdup("a name that is freed");
+    char buffer[64], *name = malloc(24);
     struct message m = {40, malloc(32)};
     if (!m.text || !name)
         return 1;
+    strcpy(name, "a name that is freed");
     memset(m.text, 0, 32);
     receive(&m, buffer);
     free(m.text);

@@ -2,10 +2,11 @@
  * boundary.h - the interface of boundary: functions of libc that read or write memory on the program's
  * behalf, with their arguments checked (--access).
  *
- *   memory.c, strings.c, wide.c   mem*, str*, wcs*
- *   streams.c, system_calls.c     stdio's functions; read, write, send and their like
- *   next_functions.c, own_calls.c the originals, and what the runtime itself calls instead
- *   check.h                       the check, inline
+ *   memory.c, strings.c   mem* and str*; functions.def lists them
+ *   next_functions.c      the originals
+ *   own_calls.c           what the runtime itself calls instead
+ *   check.h               the check, inline
+ *   fortified.h           declarations that libc's headers do not have
  *
  * Each exported function checks the ranges that it is about to access, or (if only the result tells
  * how many bytes are read) those that it has read, and jumps to the next definition: no function of

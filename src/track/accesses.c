@@ -2,7 +2,7 @@
  * accesses.c - accesses by calls of libc's functions: what the records of blocks allow, and the
  * error if an access goes beyond that.
  *
- * The check before each call (src/access) reads the record of one block and takes no lock. If it
+ * The check before each call (src/boundary) reads the record of one block and takes no lock. If it
  * fails, everything here is rare: inside a section the block is looked up again, because the record
  * may have been the parent's, and the nearest block is found by the access model (shadow/access.h).
  *
