@@ -502,4 +502,26 @@ uint32_t report_sources_refused(const struct report *r, const char **first);
 
 void report_close(struct report *r);
 
+/* ---- progress of long work (base/progress.c) ------------------------------------------------- */
+
+/* All zero: nothing is shown. */
+struct progress {
+    const char *what;
+    uint64_t start_ms;
+    uint32_t done, total;
+    uint32_t shown; /* percent + 1 */
+};
+
+#define PROGRESS_SYMBOLS "reading symbols"
+#define PROGRESS_PACK "packing files"
+
+/*
+ * A line on standard error, if that is a terminal and one second has passed. Between _begin and _end
+ * the caller must not write to a terminal.
+ */
+void progress_begin(struct progress *p, const char *what, uint32_t total);
+void progress_step(struct progress *p);
+void progress_show(struct progress *p); /* redraws if enough time has passed */
+void progress_end(struct progress *p);
+
 #endif

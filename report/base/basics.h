@@ -9,7 +9,7 @@
  *   text_error.c  messages about mistakes in an input file
  *   demangle.c    linkage name -> name in the source
  *   page.c        the stream and the settings of a text report, and its colours
- *   progress.c    a progress line on a terminal
+ *   progress.c    a progress line on a terminal (report.h)
  *   json.c        a writer of JSON (json.h)
  *
  * Trusts nothing: names, texts and files may be malformed. Has no state between calls.
@@ -150,20 +150,5 @@ enum colour {
 
 /* Set the colour of the following text, if colours are enabled. */
 void set_colour(const struct page *page, enum colour set_colour);
-
-/* ---- progress.c ------------------------------------------------------------------------------ */
-
-/* Progress of long work; all zero: nothing is shown. */
-struct progress {
-    uint64_t start_ms;
-    uint32_t done, total;
-    uint32_t shown; /* percent + 1 */
-};
-
-/* Between _begin and _end the caller must not write to a terminal. */
-void progress_begin(struct progress *p, uint32_t total);
-void progress_step(struct progress *p);
-void progress_show(struct progress *p); /* redraws if enough time has passed */
-void progress_end(struct progress *p);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * progress.c - progress line on a terminal while symbols are read.
+ * progress.c - progress line on a terminal: what is done, and how much of it.
  *
  * The line appears on standard error if that is a terminal and one second has passed. It is
- * overwritten as reading proceeds and erased at the end.
+ * overwritten as work proceeds and erased at the end.
  */
 #include <string.h>
 #include <time.h>
@@ -11,10 +11,8 @@
 #include "basics.h"
 
 #define APPEARS_MS 1000
-#define TEXT "\rrtcheck: reading symbols %3u %%"
-#define ERASE "\r                              \r"
-
-static_assert(sizeof ERASE > sizeof TEXT - 1, "all of it is erased");
+#define TEXT "\rrtcheck: %s %3u %%"
+#define ERASE "\r                              \r" /* longer than each text */
 
 static uint64_t now_ms(void)
 {
@@ -24,9 +22,10 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void progress_begin(struct progress *p, uint32_t total)
+void progress_begin(struct progress *p, const char *what, uint32_t total)
 {
-    *p = (struct progress){.start_ms = isatty(STDERR_FILENO) ? now_ms() : 0, .total = total};
+    *p = (struct progress){
+        .what = what, .start_ms = isatty(STDERR_FILENO) ? now_ms() : 0, .total = total};
 }
 
 void progress_show(struct progress *p)
@@ -36,7 +35,7 @@ void progress_show(struct progress *p)
     if (p->start_ms == 0 || now_ms() - p->start_ms < APPEARS_MS || p->shown == percent + 1)
         return;
     p->shown = percent + 1;
-    dprintf(STDERR_FILENO, TEXT, percent);
+    dprintf(STDERR_FILENO, TEXT, p->what, percent);
 }
 
 void progress_step(struct progress *p)

@@ -26,7 +26,7 @@ uint32_t error_main_site(const struct error *e)
 
 void errors_name(struct report *r, uint32_t count)
 {
-    progress_begin(&r->progress, count);
+    progress_begin(&r->progress, PROGRESS_SYMBOLS, count);
     for (uint32_t i = 0; i < count; i++) {
         struct error *e = &r->errors[i];
         if (error_main_site(e) != NO_SITE)

@@ -49,7 +49,7 @@ struct record *records_make(struct report *r, uint32_t named, uint32_t *count)
     for (uint32_t i = 0; i < *count; i++)
         if (records[i].site < r->use_disposition_count)
             records[i].disposition = r->use_dispositions[records[i].site];
-    progress_begin(&r->progress, named < *count ? named : *count);
+    progress_begin(&r->progress, PROGRESS_SYMBOLS, named < *count ? named : *count);
     for (uint32_t i = 0; i < *count && i < named; i++) {
         symbolize_site(r, records[i].site);
         id_of_site(r, "biu", records[i].site, records[i].id);

@@ -32,7 +32,7 @@ const char *leak_code(enum leak_class class)
 /* Suffixes separate equal ids of one kind; ids of different kinds have different hashes. */
 void leaks_name(struct report *r, uint32_t from, uint32_t end)
 {
-    progress_begin(&r->progress, end - from);
+    progress_begin(&r->progress, PROGRESS_SYMBOLS, end - from);
     for (uint32_t i = from; i < end; i++) {
         struct leak *leak = &r->leaks[i];
         const struct class_info *info = &classes[leak->class];

@@ -103,7 +103,7 @@ struct report {
     struct symbols *symbols; /* one per module, as far as read */
     uint32_t symbols_count;
     struct helper *helper; /* the process that reads symbols */
-    struct progress progress;
+    struct progress progress; /* of PROGRESS_SYMBOLS */
     const struct rules *rules; /* applied to the findings; NULL: none */
     struct rules *own_rules;   /* these with those of programs; freed with the report */
     struct own_text *own;      /* suppressions of programs */

@@ -416,7 +416,7 @@ static void match_all(struct report *r, struct rules *rules, bool counts)
 
     entries_make(&m);
     r->rules = rules;
-    progress_begin(&r->progress, r->error_count + r->leak_count);
+    progress_begin(&r->progress, PROGRESS_SYMBOLS, r->error_count + r->leak_count);
     for (uint32_t i = 0; i < r->error_count; i++) {
         match_error(&m, &r->errors[i], counts);
         progress_step(&r->progress);

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import re
 import resource
 import shutil
@@ -225,6 +226,16 @@ good("pack", STATE / "last", "--output=l.rtpack")
 check("the link names the run", manifest_of("l.rtpack")["run"], newer.name)
 piped = run(RTCHECK, "pack", "-output=-", newer)
 check("standard output", (piped.returncode, piped.stderr, piped.stdout), (0, b"", (PLACE / "o.rtpack").read_bytes()))
+
+# A reader that waits for more than a second after the first byte: the archive is larger than a pipe.
+terminal, other_end = pty.openpty()
+with subprocess.Popen([RTCHECK, "pack", "-output=-", newer], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=other_end) as slow:
+    os.close(other_end)
+    received = slow.stdout.read(1)
+    time.sleep(1.1)  # the line appears after one second
+    received += slow.stdout.read()
+check("progress on a terminal", (received == piped.stdout, bool(re.search(rb"\rrtcheck: packing files +\d+ %\r.* {30}\r$", os.read(terminal, 65536)))),
+      (True, True))
 
 (home / "p1.c").write_text(C_PROGRAM % "33")
 shell("gcc", "-g", "-O1", "-Wl,--build-id=sha1", home / "p1.c", "-o", home / "p1")

@@ -36,10 +36,13 @@ static void holes_put(struct archive_entry *entry, const struct member *m)
     }
 }
 
+#define CHUNK_BYTES (256u << 10)
+
 /* libarchive is given the whole file with its holes, which it drops. */
-static int bytes_put(struct archive *a, const struct member *m, char err[TOOLS_ERROR_BYTES])
+static int bytes_put(struct archive *a, const struct member *m, struct progress *progress,
+                     char err[TOOLS_ERROR_BYTES])
 {
-    static char chunk[256u << 10];
+    static char chunk[CHUNK_BYTES];
 
     for (uint64_t at = 0; at < m->bytes;) {
         size_t want = m->bytes - at < sizeof chunk ? (size_t)(m->bytes - at) : sizeof chunk;
@@ -52,8 +55,19 @@ static int bytes_put(struct archive *a, const struct member *m, char err[TOOLS_E
         if (library.archive_write_data(a, chunk, (size_t)n) != n)
             return archive_failed(a, err);
         at += (uint64_t)n;
+        progress_step(progress);
     }
     return 0;
+}
+
+/* Of all members, as bytes_put reads them. */
+static uint32_t chunks_of(const struct pack *p)
+{
+    uint64_t chunks = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        chunks += (p->members[i].bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    return chunks < UINT32_MAX ? (uint32_t)chunks : UINT32_MAX;
 }
 
 static int header_put(struct archive *a, struct archive_entry *entry, const char *name,
@@ -69,20 +83,23 @@ static int header_put(struct archive *a, struct archive_entry *entry, const char
 static int members_put(const struct pack *p, struct archive *a, char err[TOOLS_ERROR_BYTES])
 {
     struct archive_entry *entry = library.archive_entry_new();
+    struct progress progress;
     size_t bytes = strlen(p->manifest);
     int bad =
         entry ? header_put(a, entry, MANIFEST_NAME, bytes, err) : fail(err, -ENOMEM, "no memory");
 
     if (!bad && library.archive_write_data(a, p->manifest, bytes) != (ssize_t)bytes)
         bad = archive_failed(a, err);
+    progress_begin(&progress, PROGRESS_PACK, chunks_of(p));
     for (uint32_t i = 0; i < p->count && !bad; i++) {
         library.archive_entry_clear(entry);
         library.archive_entry_set_size(entry, (int64_t)p->members[i].bytes); /* bounds the parts */
         holes_put(entry, &p->members[i]);
         bad = header_put(a, entry, p->members[i].name, p->members[i].bytes, err);
         if (!bad)
-            bad = bytes_put(a, &p->members[i], err);
+            bad = bytes_put(a, &p->members[i], &progress, err);
     }
+    progress_end(&progress);
     if (entry)
         library.archive_entry_free(entry);
     return bad;
