@@ -102,8 +102,8 @@ struct report {
     struct interned *known;  /* hash index of the tables above */
     struct symbols *symbols; /* one per module, as far as read */
     uint32_t symbols_count;
-    struct helper *helper; /* the process that reads symbols */
-    struct progress progress; /* of PROGRESS_SYMBOLS */
+    struct helper *helper;     /* the process that reads symbols */
+    struct progress progress;  /* of PROGRESS_SYMBOLS */
     const struct rules *rules; /* applied to the findings; NULL: none */
     struct rules *own_rules;   /* these with those of programs; freed with the report */
     struct own_text *own;      /* suppressions of programs */

@@ -128,8 +128,9 @@ ALWAYS_INLINE bool is_skipped(const void *site)
 /* Have the two ranges bytes in common? No matter if they begin at the same one: nothing changes. */
 ALWAYS_INLINE bool is_overlap(const void *to, uint64_t written, const void *from, uint64_t read)
 {
-    uint64_t ahead = (uintptr_t)from - (uintptr_t)to, behind = (uintptr_t)to - (uintptr_t)from;
-    return to != from && (ahead < written ? read > 0 : behind < read && written > 0);
+    uint64_t distance = (uintptr_t)from - (uintptr_t)to,
+             distance_back = (uintptr_t)to - (uintptr_t)from;
+    return to != from && (distance < written ? read > 0 : distance_back < read && written > 0);
 }
 
 /* `written` bytes at `to` and `read` bytes at `from`. */

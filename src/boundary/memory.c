@@ -123,7 +123,7 @@ EXPORT void explicit_bzero(void *to, size_t n)
     NEXT_OF(explicit_bzero)(to, n);
 }
 
-/* ---- comparisons: bytes behind the first difference are not read ------------------------------ */
+/* ---- comparisons: bytes after the first difference are not read ------------------------------ */
 
 /* Of two ranges, the bytes that are compared: all up to the first difference. */
 static size_t compared(const void *a, const void *b, size_t n)
@@ -155,7 +155,7 @@ static size_t compared(const void *a, const void *b, size_t n)
 COMPARISON(memcmp, MEMCMP);
 COMPARISON(bcmp, BCMP);
 
-/* ---- searches: bytes behind the one that is found are not read -------------------------------- */
+/* ---- searches: bytes after the one that is found are not read -------------------------------- */
 
 static NOINLINE void *searched_memchr(const void *in, const char *end, size_t n)
 {

@@ -139,7 +139,7 @@ EXPORT char *__stpncpy_chk(char *to, const char *from, size_t n, size_t room)
 }
 
 /*
- * The string at `to` is read, and `bytes` (an end included) are written behind it. If that string
+ * The string at `to` is read, and `bytes` (an end included) are written after it. If that string
  * already reaches beyond its block, the read is the error, and the write follows from it.
  */
 #define CHECK_APPEND(to, from, source, bytes, limit, name)                    \
@@ -217,7 +217,7 @@ EXPORT char *__strndup(const char *s, size_t n)
     return NEXT_OF(__strndup)(s, n);
 }
 
-/* ---- comparisons: characters behind the first difference are not read -------------------------- */
+/* ---- comparisons: characters after the first difference are not read -------------------------- */
 
 /* Do these bytes end a string, or differ from the other's? Then no more of them are read. */
 static bool ends_within(const char *a, const char *b, uint64_t known)

@@ -4,7 +4,7 @@
  * silent (each row within its block; prints the results) or
  * unreadable (each row with addresses that cannot be read; prints the signals).
  *
- * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -Wno-stringop-overflow -Wno-restrict
+ * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wrestrict"
+#endif
 #define SPACE (1u << 20)
 #define SMALL 40u
 #define LARGE 100000u
@@ -72,7 +78,7 @@ static struct call {
     const char *function, *role, *kind_name;
     enum kind kind;
     int line;
-    unsigned bytes, apart;
+    unsigned bytes, distance;
     call_function *call;
 } calls[];
 
@@ -84,7 +90,7 @@ static struct call {
         return result;                                                   \
     }
 #define CALL(function, role, kind, expression) DEFINE(call, function, role, expression)
-#define OVERLAP(function, role, bytes, apart, expression) \
+#define OVERLAP(function, role, bytes, distance, expression) \
     DEFINE(overlap, function, role, expression)
 #define SILENT(function, role, expression) DEFINE(silent, function, role, expression)
 #define MAY_BE_NONE(function, role, expression) DEFINE(none, function, role, expression)
@@ -92,8 +98,8 @@ static struct call {
 
 static struct call calls[] = {
 #define CALL(f, role, kind, expression) {#f, #role, #kind, kind, __LINE__, 0, 0, call_##f##_##role},
-#define OVERLAP(f, role, bytes, apart, expression) \
-    {#f, #role, "OVERLAP", OVERLAP, __LINE__, bytes, apart, overlap_##f##_##role},
+#define OVERLAP(f, role, bytes, distance, expression) \
+    {#f, #role, "OVERLAP", OVERLAP, __LINE__, bytes, distance, overlap_##f##_##role},
 #define SILENT(f, role, expression) \
     {#f, #role, "SILENT", SILENT, __LINE__, 0, 0, silent_##f##_##role},
 #define MAY_BE_NONE(f, role, expression) \
@@ -309,6 +315,6 @@ int main(int argc, char **argv)
     else
         for (size_t i = 0; i < CALLS; i++)
             printf("%s %s %s %d %u %u\n", calls[i].function, calls[i].role, calls[i].kind_name,
-                   calls[i].line, calls[i].bytes, calls[i].apart);
+                   calls[i].line, calls[i].bytes, calls[i].distance);
     return 0;
 }

@@ -57,11 +57,11 @@ def entry_of(function):
     return re.sub(r"^__|_chk$", "", function)
 
 
-def wanted_of(function, role, kind, line, copied, apart):
+def wanted_of(function, role, kind, line, copied, distance):
     """The errors of a row: those in blocks in each place."""
     entry, name = entry_of(function), f"{function}_{role}"
     if kind == "OVERLAP":
-        text = f"overlap of source and destination in {entry} of {copied} bytes, which are {apart} bytes apart"
+        text = f"overlap of source and destination in {entry} of {copied} bytes, which are {distance} bytes apart"
         return [("ovl", entry, text, ("overlap_" + name, where), line, 1) for where in ("overlap_outside", "overlap_in_block")]
     found = []
     for size_name, size in SIZES.items():
@@ -80,8 +80,8 @@ def wanted_of(function, role, kind, line, copied, apart):
     return found
 
 
-rows = [(f, role, kind, int(line), int(copied), int(apart))
-        for f, role, kind, line, copied, apart in map(str.split, plain("accesses", "list").splitlines())]
+rows = [(f, role, kind, int(line), int(copied), int(distance))
+        for f, role, kind, line, copied, distance in map(str.split, plain("accesses", "list").splitlines())]
 crimes = [r for r in rows if r[2] in ("READ", "WRITE", "STRING", "APPEND", "OVERLAP")]
 check("functions without a row", checked_functions() - {r[0] for r in crimes}, set())
 check("rows without a function", {r[0] for r in rows} - checked_functions(), set())
@@ -129,9 +129,9 @@ handled = cases("handler", status=(0, INCOMPLETE))  # those that interrupted the
 check("in a handler", {e[0] for e in handled} <= {"wua", "ovl"} and len(handled) >= 1, True)
 
 # ---- together with late checks ----------------------------------------------------------------------------
-BEHIND = "wua", write(44, 4)[1], 1
-check("once", cases("damaged_once"), [BEHIND])
-check("once, of a block that is moved", cases("damaged_and_moved"), [BEHIND])
+AFTER_END = "wua", write(44, 4)[1], 1
+check("once", cases("damaged_once"), [AFTER_END])
+check("once, of a block that is moved", cases("damaged_and_moved"), [AFTER_END])
 check("many", cases("damages_many"), [write(200, 160)])
 FREED = ("wua", "write of 20 bytes by memcpy, at offset 0 of a freed 40-byte block", 1)
 check("once, freed", cases("damaged_freed"), [FREED])

@@ -10,6 +10,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../stress")
+from blocks import block
+
 SOURCE, BUILD = pathlib.Path(os.environ["RTC_SOURCE"]), pathlib.Path(os.environ["RTC_BUILD"])
 FOLDER = SOURCE / "examples/findings"
 LEAKS = {"mel", "aib"}
@@ -40,5 +43,7 @@ for path in sources:
         wrong.append(f"{path.name}: the report has another class:\n{text}")
     if path.read_text().count("\n") > 40:
         wrong.append(f"{path.name} has more than 40 lines")
+if block("docs/accesses.md", "`examples/findings/rua.c`").strip() != (FOLDER / "rua.txt").read_text().strip():
+    wrong.append("docs/accesses.md has another report than rua.txt")
 print("\n".join(wrong) or f"{len(sources)} programs")
 sys.exit(bool(wrong))
