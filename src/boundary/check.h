@@ -25,11 +25,6 @@ ALWAYS_INLINE bool is_inside(uint64_t offset, uint64_t bytes, uint64_t size)
     return offset <= size && bytes <= size - offset;
 }
 
-ALWAYS_INLINE uint64_t word_of(const struct block_record *b)
-{
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
-}
-
 ALWAYS_INLINE bool is_allowed_in_slab(uint64_t offset, uint64_t bytes, const struct unit *u,
                                       uint64_t owner)
 {
@@ -38,7 +33,7 @@ ALWAYS_INLINE bool is_allowed_in_slab(uint64_t offset, uint64_t bytes, const str
     uint32_t slot = (uint32_t)((inside >> 4) * c->magic >> 32);
     if (unlikely(slot >= c->slots))
         return false;
-    uint64_t word = word_of(segment_record(owner_pointer(owner), slot));
+    uint64_t word = record_word(segment_record(owner_pointer(owner), slot));
     return likely(word_state(word) == BLOCK_LIVE) &&
            is_inside(inside - slot * c->slot_bytes, bytes, word_size(word));
 }
@@ -47,7 +42,7 @@ ALWAYS_INLINE bool is_allowed_in_large(uint64_t offset, uint64_t bytes, uint64_t
 {
     const struct large_record *large = owner_pointer(owner);
     uint64_t start = (large->unit << RTC_UNIT_SHIFT) + large->lead;
-    return likely(word_state(word_of(&large->block)) == BLOCK_LIVE) &&
+    return likely(word_state(record_word(&large->block)) == BLOCK_LIVE) &&
            is_inside(offset - start, bytes,
                      atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&large->request,
                                           memory_order_relaxed));

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "next_functions.h"
 
-/* Is one of them in the heap, or does it need the other checks? */
+/* Is one of them in the heap? */
 ALWAYS_INLINE bool is_concerned(const void *a, const void *b)
 {
     return is_in_heap(a) || is_in_heap(b);
@@ -18,11 +18,6 @@ ALWAYS_INLINE bool is_fine(const void *a, const void *b, size_t n, const void *s
            (is_surely_allowed(a, n) && is_surely_allowed(b, n));
 }
 
-ALWAYS_INLINE bool overlap(const void *to, const void *from, size_t n)
-{
-    return (uintptr_t)to - (uintptr_t)from + n - 1 < 2 * n - 1 && n && to != from;
-}
-
 /*
  * The functions below that are called most do not call anything while all is well: so their
  * arguments stay in registers, and they need no frame. checked_X does the rest.
@@ -31,23 +26,23 @@ ALWAYS_INLINE bool overlap(const void *to, const void *from, size_t n)
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 /* A copy that must not overlap: exported `name`, reported as `entry`. */
-#define COPY(name, entry)                                                                       \
-    static COLD void *checked_##name(void *to, const void *from, size_t n)                      \
-    {                                                                                           \
-        if (access_is_on) {                                                                     \
-            if (unlikely(overlap(to, from, n)))                                                 \
-                access_overlaps(to, from, n, ENTRY_##entry, CALLER);                            \
-            READS(from, n, entry);                                                              \
-            WRITES(to, n, entry);                                                               \
-        }                                                                                       \
-        return NEXT_OF(name)(to, from, n);                                                      \
-    }                                                                                           \
-    EXPORT void *name(void *to, const void *from, size_t n)                                     \
-    {                                                                                           \
-        if (likely(next_functions.name && !overlap(to, from, n) && is_fine(to, from, n, SITE))) \
-            return next_functions.name(to, from, n);                                            \
-        return checked_##name(to, from, n);                                                     \
-    }                                                                                           \
+#define COPY(name, entry)                                                  \
+    static COLD void *checked_##name(void *to, const void *from, size_t n) \
+    {                                                                      \
+        if (access_is_on) {                                                \
+            MUST_NOT_OVERLAP(to, n, from, n, entry);                       \
+            READS(from, n, entry);                                         \
+            WRITES(to, n, entry);                                          \
+        }                                                                  \
+        return NEXT_OF(name)(to, from, n);                                 \
+    }                                                                      \
+    EXPORT void *name(void *to, const void *from, size_t n)                \
+    {                                                                      \
+        if (likely(next_functions.name && !is_overlap(to, n, from, n) &&   \
+                   is_fine(to, from, n, SITE)))                            \
+            return next_functions.name(to, from, n);                       \
+        return checked_##name(to, from, n);                                \
+    }                                                                      \
     static_assert(true, "ends with a semicolon")
 
 COPY(memcpy, MEMCPY);
@@ -215,8 +210,8 @@ EXPORT void *memmem(const void *in, size_t n, const void *what, size_t what_byte
     EXPORT void *name(void *to, const void *from, size_t n, size_t room) \
     {                                                                    \
         if (access_is_on && n <= room) {                                 \
-            if (!(may_overlap) && unlikely(overlap(to, from, n)))        \
-                access_overlaps(to, from, n, ENTRY_##entry, CALLER);     \
+            if (!(may_overlap))                                          \
+                MUST_NOT_OVERLAP(to, n, from, n, entry);                 \
             READS(from, n, entry);                                       \
             WRITES(to, n, entry);                                        \
         }                                                                \

@@ -50,15 +50,14 @@ EXPORT size_t strlen(const char *s)
 
 EXPORT size_t strnlen(const char *s, size_t n)
 {
-    size_t length = NEXT_OF(strnlen)(s, n);
     if (access_is_on)
-        READ_STRING(s, length < n ? length + 1 : n, STRNLEN);
-    return length;
+        READS_STRING_N(s, n, STRNLEN);
+    return NEXT_OF(strnlen)(s, n);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* A copy of a whole string. `fits`: the destination is large enough, as far as _chk forms know. */
+/* A copy of a whole string. `limit`: the size of the destination that a _chk form is given; larger copies end the program. */
 #define CHECK_STRING_COPY(to, from, limit, name)                  \
     do {                                                          \
         if (access_is_on) {                                       \
@@ -139,52 +138,50 @@ EXPORT char *__stpncpy_chk(char *to, const char *from, size_t n, size_t room)
 }
 
 /*
- * The string at `to` is read, and `bytes` (an end included) are written after it. If that string
- * already reaches beyond its block, the read is the error, and the write follows from it.
+ * The string at `to` is read, and at most n bytes of `from` and a zero byte are written after it. If
+ * the string at `to` already reaches beyond its block, the read is the error, and the write follows
+ * from it.
  */
-#define CHECK_APPEND(to, from, source, bytes, limit, name)                    \
-    do {                                                                      \
-        if (access_is_on) {                                                   \
-            size_t before_ = NEXT_OF(strlen)(to);                             \
-            bool fits_ = before_ + (bytes) <= (limit);                        \
-            READ_STRING(from, source, name);                                  \
-            if (fits_)                                                        \
-                MUST_NOT_OVERLAP((to) + before_, bytes, from, source, name);  \
-            if (is_in_heap(to) && unlikely(!is_allowed(to, before_ + 1))) {   \
-                access_refused_search(to, before_ + 1, ENTRY_##name, CALLER); \
-                if (fits_)                                                    \
-                    access_follows((to) + before_, bytes);                    \
-            } else if (fits_) {                                               \
-                WRITES((to) + before_, bytes, name);                          \
-            }                                                                 \
-        }                                                                     \
+#define CHECK_APPEND(to, from, n, limit, name)                                     \
+    do {                                                                           \
+        if (access_is_on) {                                                        \
+            size_t before_ = NEXT_OF(strlen)(to), source_ = string_bytes(from, n), \
+                   bytes_ = NEXT_OF(strnlen)(from, n) + 1;                         \
+            bool fits_ = before_ + bytes_ <= (limit);                              \
+            READ_STRING(from, source_, name);                                      \
+            if (fits_)                                                             \
+                MUST_NOT_OVERLAP((to) + before_, bytes_, from, source_, name);     \
+            if (is_in_heap(to) && unlikely(!is_allowed(to, before_ + 1))) {        \
+                access_refused_search(to, before_ + 1, ENTRY_##name, CALLER);      \
+                if (fits_)                                                         \
+                    access_follows((to) + before_, bytes_);                        \
+            } else if (fits_) {                                                    \
+                WRITES((to) + before_, bytes_, name);                              \
+            }                                                                      \
+        }                                                                          \
     } while (0)
 
 EXPORT char *strcat(char *to, const char *from)
 {
-    size_t n = NEXT_OF(strlen)(from) + 1;
-    CHECK_APPEND(to, from, n, n, SIZE_MAX, STRCAT);
+    CHECK_APPEND(to, from, SIZE_MAX, SIZE_MAX, STRCAT);
     return NEXT_OF(strcat)(to, from);
 }
 
 EXPORT char *__strcat_chk(char *to, const char *from, size_t room)
 {
-    size_t n = NEXT_OF(strlen)(from) + 1;
-    CHECK_APPEND(to, from, n, n, room, STRCAT);
+    CHECK_APPEND(to, from, SIZE_MAX, room, STRCAT);
     return NEXT_OF(__strcat_chk)(to, from, room);
 }
 
 EXPORT char *strncat(char *to, const char *from, size_t n)
 {
-    size_t length = NEXT_OF(strnlen)(from, n), source = length < n ? length + 1 : n;
-    CHECK_APPEND(to, from, source, length + 1, SIZE_MAX, STRNCAT);
+    CHECK_APPEND(to, from, n, SIZE_MAX, STRNCAT);
     return NEXT_OF(strncat)(to, from, n);
 }
 
 EXPORT char *__strncat_chk(char *to, const char *from, size_t n, size_t room)
 {
-    size_t length = NEXT_OF(strnlen)(from, n), source = length < n ? length + 1 : n;
-    CHECK_APPEND(to, from, source, length + 1, room, STRNCAT);
+    CHECK_APPEND(to, from, n, room, STRNCAT);
     return NEXT_OF(__strncat_chk)(to, from, n, room);
 }
 

@@ -193,6 +193,12 @@ ALWAYS_INLINE bool is_reserve(uint32_t kind)
 #define RECORD_BYTES ((uint32_t)sizeof(struct block_record))
 #endif
 
+/* The state word of a record that others may be writing.  Pairs with block_publish and block_retire. */
+ALWAYS_INLINE uint64_t record_word(const struct block_record *b)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
+}
+
 ALWAYS_INLINE struct block_record *segment_record(struct segment *s, uint32_t slot)
 {
     return (struct block_record *)((uintptr_t)(s + 1) + (uintptr_t)slot * RECORD_BYTES);

@@ -33,33 +33,24 @@ void accesses_after_fork(void)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* The slot of `f`, or one beside it. false: the slab has no such slot, or it has no record. */
-static bool slot_beside(const struct found *f, uint32_t slot, uint32_t write_epoch,
-                        struct found *out, struct access_block *b)
+/* What the record of a found block, which begins at `start`, says of it. */
+static struct access_block block_at(const struct found *f, uint64_t start, uint32_t write_epoch)
+{
+    const struct block_record *record = pool_look(f, write_epoch);
+    uint64_t word = record_word(record);
+    return (struct access_block){start, pool_request(f, record, word), word_state(word)};
+}
+
+/* A slot of the slab of `f`. false: it has no such slot. */
+static bool slot_block(const struct found *f, uint32_t slot, uint32_t write_epoch,
+                       struct found *out, struct access_block *b)
 {
     const struct size_class *c = &size_class[f->kind - 1];
     if (slot >= c->slots)
         return false;
     *out = (struct found){PTR_START, f->head, f->kind, slot, 0};
-    const struct block_record *record = pool_look(out, write_epoch);
-    uint64_t word =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&record->word, memory_order_acquire);
-    b->start = unit_address(f->head) + (uint64_t)slot * c->slot_bytes;
-    b->bytes = pool_request(out, record, word);
-    b->state = word_state(word);
+    *b = block_at(out, unit_address(f->head) + (uint64_t)slot * c->slot_bytes, write_epoch);
     return true;
-}
-
-static void large_block(const struct found *f, uint32_t write_epoch, struct found *out,
-                        struct access_block *b)
-{
-    *out = (struct found){PTR_START, f->head, f->kind, 0, 0};
-    const struct block_record *record = pool_look(out, write_epoch);
-    uint64_t word =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&record->word, memory_order_acquire);
-    b->start = large_start_of(f->head);
-    b->bytes = pool_request(out, record, word);
-    b->state = word_state(word);
 }
 
 /* The block that an access at `at` belongs to. false: none, or one without a record. */
@@ -69,14 +60,15 @@ static bool block_of(const struct found *f, uintptr_t at, uint64_t bytes, uint32
     struct found next_found;
     struct access_block own, next;
     if (f->kind == UNIT_LARGE) {
-        large_block(f, write_epoch, owner, b);
+        *owner = (struct found){PTR_START, f->head, f->kind, 0, 0};
+        *b = block_at(owner, large_start_of(f->head), write_epoch);
         return true;
     }
     if (!is_slab(f->kind))
         return false;
     uint32_t slots = size_class[f->kind - 1].slots, slot = f->slot < slots ? f->slot : slots - 1;
-    slot_beside(f, slot, write_epoch, owner, &own);
-    bool has_next = slot_beside(f, slot + 1, write_epoch, &next_found, &next);
+    slot_block(f, slot, write_epoch, owner, &own);
+    bool has_next = slot_block(f, slot + 1, write_epoch, &next_found, &next);
     const struct access_block *nearest = access_owner(at, bytes, &own, has_next ? &next : NULL);
     if (nearest == &next)
         *owner = next_found;

@@ -6,8 +6,7 @@
 
 static uint64_t word_of(const struct found *f, uint32_t write_epoch)
 {
-    const struct block_record *b = pool_look(f, write_epoch);
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&b->word, memory_order_acquire);
+    return record_word(pool_look(f, write_epoch));
 }
 
 static bool is_live(uint64_t word)

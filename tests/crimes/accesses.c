@@ -26,22 +26,7 @@
 #define SMALL 40u
 #define LARGE 100000u
 
-void *__mempcpy(void *to, const void *from, size_t n);
-void *__rawmemchr(const void *in, int c);
-void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
-void *__mempcpy_chk(void *to, const void *from, size_t n, size_t room);
-void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
-void *__memset_chk(void *to, int c, size_t n, size_t room);
-void __explicit_bzero_chk(void *to, size_t n, size_t room);
-char *__stpcpy(char *to, const char *from);
-char *__strcpy_chk(char *to, const char *from, size_t room);
-char *__stpcpy_chk(char *to, const char *from, size_t room);
-char *__strncpy_chk(char *to, const char *from, size_t n, size_t room);
-char *__stpncpy_chk(char *to, const char *from, size_t n, size_t room);
-char *__strcat_chk(char *to, const char *from, size_t room);
-char *__strncat_chk(char *to, const char *from, size_t n, size_t room);
-char *__strdup(const char *s);
-char *__strndup(const char *s, size_t n);
+#include "../../src/boundary/fortified.h"
 
 static char letters[SPACE]; /* a string of 'a' */
 static char other[SPACE];
@@ -151,7 +136,7 @@ static void print_result(const struct call *c, const char *where, long result, c
     printf(", %lx\n", sum);
 }
 
-/* ---- places: each is a function of its own, so that its calls have stacks of their own ---------- */
+/* ---- call sites: one function for each, so that their stacks differ ----------------------------- */
 
 #define IN_USE(name, size, offset, n)               \
     static NOINLINE void name(const struct call *c) \
