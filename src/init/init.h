@@ -209,11 +209,6 @@ void fatal_deliver_postponed(void);
  */
 const struct os_action *fatal_program_action(int signal);
 
-/* ---- go_runtime.c ------------------------------------------------------------------------------ */
-
-/* Is this address in an object that Go's linker made?  Takes no lock; async-signal-safe. */
-bool go_runtime_is_at(uintptr_t pc);
-
 /* ---- signal_stack.c: alternate signal stacks for fatal signals ------------------------------- */
 
 void signal_stack_start(void); /* when our handlers are installed; also for the calling thread */
@@ -228,7 +223,7 @@ bool signal_stack_is_own(uintptr_t at);
  * SA_ONSTACK in the program's actions: is it to be removed, was it removed from that of a signal;
  * note whether the program's handler has it.
  */
-bool signal_stack_removes(void);
+bool signal_stack_removes(uintptr_t caller);
 bool signal_stack_hides(int signal);
 void signal_stack_note(int signal, bool wants);
 

@@ -12,9 +12,14 @@
  * The program must not notice it.  sigaltstack (intercept/signals.c) reports none.  A handler of the
  * program with SA_ONSTACK has to run on the stack of its thread, as natively.  So SA_ONSTACK is
  * removed from the program's actions until the program sets its first alternate stack
- * (signal_stack_withdraw), except from those of Go, whose runtime uses our stack (go_runtime.c).  From then on new
- * threads get no stack of ours.  Threads that have one keep it: their handlers may run on it.  When
- * the program disables its own stack, ours is installed again, but not if handlers would run on it.
+ * (signal_stack_withdraw).  From then on new threads get no stack of ours.  Threads that have one
+ * keep it: their handlers may run on it.  When the program disables its own stack, ours is installed
+ * again, but not if handlers would run on it.
+ *
+ * Go's runtime is the exception.  If C code is linked in, it installs its handlers by libc's
+ * sigaction; but it makes and finds alternate stacks by raw system calls, and keeps the one that a
+ * thread has.  So it takes ours for its own, and ends the program if a handler runs on another
+ * stack.  Objects that Go's linker has made have an ELF note with the name "Go".
  *
  * Raw system calls of the program see our stack.
  *
@@ -130,9 +135,18 @@ bool signal_stack_hides(int signal)
     return !atomic_load(&stacks.withdrawn) && atomic_load(&stacks.wants_stack) & bit_of(signal);
 }
 
-bool signal_stack_removes(void)
+#define GO_BUILD_ID 4u /* the type of the note of Go's linker */
+
+static bool is_of_go(uintptr_t pc)
 {
-    return atomic_load(&stacks.ready) && !atomic_load(&stacks.withdrawn);
+    struct object o;
+    size_t bytes;
+    return loader_find(pc, &o) && libc_object_note(&o, GO_BUILD_ID, "Go\0", &bytes);
+}
+
+bool signal_stack_removes(uintptr_t caller)
+{
+    return atomic_load(&stacks.ready) && !atomic_load(&stacks.withdrawn) && !is_of_go(caller);
 }
 
 void signal_stack_note(int signal, bool wants)

@@ -52,7 +52,7 @@ EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *
 {
     struct sigaction without;
     bool was_removed = signal_stack_hides(signal), wants = act && wants_stack(act),
-         removes = wants && signal_stack_removes() && !go_runtime_is_at(CALLER->pc);
+         removes = wants && signal_stack_removes(CALLER->pc);
     if (removes) {
         without = *act;
         without.sa_flags &= ~SA_ONSTACK;

@@ -43,37 +43,14 @@ static struct {
 
 /* ---- the build-id ---------------------------------------------------------------------------- */
 
-/* Search one note segment for the GNU build-id. */
-static void read_notes(const char *at, size_t bytes, struct module_record *m)
+static void read_build_id(const struct object *o, struct module_record *m)
 {
-    while (bytes >= sizeof(Elf64_Nhdr)) {
-        const Elf64_Nhdr *note = (const Elf64_Nhdr *)(const void *)at;
-        uint64_t name = align_up(note->n_namesz, 4), desc = align_up(note->n_descsz, 4);
-        if (name + desc + sizeof *note > bytes)
-            return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-            memcmp(at + sizeof *note, "GNU", 4) == 0 && note->n_descsz <= sizeof m->build_id) {
-            memcpy(m->build_id, at + sizeof *note + name, note->n_descsz);
-            m->build_id_bytes = note->n_descsz;
-            return;
-        }
-        at += sizeof *note + name + desc;
-        bytes -= sizeof *note + name + desc;
-    }
-}
-
-/* The loader maps the ELF header of every object at `start`. */
-static void read_build_id(uintptr_t bias, uintptr_t start, uintptr_t end, struct module_record *m)
-{
-    const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)start;
-    if (end - start < sizeof *ehdr || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 ||
-        !range_inside(ehdr->e_phoff, (uint64_t)ehdr->e_phnum * sizeof(Elf64_Phdr), end - start))
+    size_t bytes;
+    const void *id = libc_object_note(o, NT_GNU_BUILD_ID, "GNU", &bytes);
+    if (!id || bytes > sizeof m->build_id)
         return;
-    const Elf64_Phdr *ph = (const Elf64_Phdr *)(start + ehdr->e_phoff);
-    for (uint32_t i = 0; i < ehdr->e_phnum; i++)
-        if (ph[i].p_type == PT_NOTE &&
-            range_inside(bias + ph[i].p_vaddr - start, ph[i].p_memsz, end - start))
-            read_notes((const char *)(bias + ph[i].p_vaddr), ph[i].p_memsz, m);
+    memcpy(m->build_id, id, bytes);
+    m->build_id_bytes = (uint32_t)bytes;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -129,7 +106,7 @@ static void fill(struct module_record *m, const struct object *o)
     m->start = o->start;
     m->end = o->end;
     fill_path(m, o);
-    read_build_id(o->bias, o->start, o->end, m);
+    read_build_id(o, m);
 }
 
 /* Copy a parent's record into this image's part of the file. */

@@ -97,6 +97,13 @@ void *libc_finder(void);
 /* The object that contains an address, as the function named LIBC_FINDER returns it. */
 bool libc_find_object(void *finder, uintptr_t pc, struct object *out);
 
+/*
+ * The description of an ELF note with this type and name (of 3 letters at most) in a loaded object;
+ * NULL: none.
+ */
+const void *libc_object_note(const struct object *o, uint32_t type, const char *name,
+                             size_t *bytes);
+
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
 /*
