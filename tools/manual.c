@@ -83,7 +83,7 @@ static int write_page(const struct verb *verb, const char *version)
 
 /* ---- pages of section 3 ----------------------------------------------------------------------- */
 
-/* A list of a comment: of items ("- text"), of terms with their texts, or a table, which is printed as it is. */
+/* Lists in a comment: items ("- text"), terms with explanations, and tables, which are printed verbatim. */
 enum list { NO_LIST, ITEMS, TERMS, TABLE };
 
 struct header {

@@ -7,9 +7,9 @@
  * stack nor a thread; it is of those that allocated its block. A descriptor left open is of those that
  * opened it.
  *
- * A shell script that starts the program, such as pyenv's python3, is followed; what the shell itself
- * leaks is left out by default, because nobody who checks the program can change it.  A shell that is
- * being developed is not in a folder bin.
+ * A shell script that starts the program, such as pyenv's python3, is followed.  Leaks of the shell
+ * itself are left out by default: the user who checks the program cannot change the shell.  A build of
+ * a shell that is being checked is not in a folder bin, so its leaks are reported.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-"""checks.py - comparisons of a test script that goes on after one has failed: check(), and end() as its last line."""
+"""checks.py - check() compares two values and prints a failure; the script continues, and end() sets its exit status."""
 import difflib
 import sys
 

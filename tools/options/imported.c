@@ -80,7 +80,6 @@ static int apply_value(struct options *o, const struct imported *row, const char
     return done;
 }
 
-/* Add a name to the note.  `from`: the variable that contains it; NULL: the command line. */
 /* Is it an element of the list, not only the beginning of one? */
 static bool is_listed(const char *list, const char *text)
 {
@@ -92,6 +91,7 @@ static bool is_listed(const char *list, const char *text)
     return false;
 }
 
+/* Add a name to the note.  `from`: the variable that contains it; NULL: the command line. */
 static void add_without_effect(struct options *o, const char *name, size_t n, const char *from)
 {
     size_t used = strlen(o->without_effect), room = sizeof o->without_effect - used;
