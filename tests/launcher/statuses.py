@@ -131,6 +131,9 @@ def usage(stage):
     must(run(stage, '-h') == help_text, '-h is not --help')
     version = run(stage, '--version')
     must(version[0] == 0 and re.match(r'rtcheck \d+\.\d+', version[1]), 'version:', version)
+    plain, verbose = (run(stage, *words, 'sh', '-c', 'exit 3') for words in ((), ('-v',)))
+    must(plain[0] == verbose[0] == 3 and 'COST ' not in plain[2], '-v runs the program', plain, verbose)
+    must('\nCOST ' in verbose[2] and re.search(r'^ +bytes +of all', verbose[2], re.M), '-v has details:', verbose)
 
 
 def not_runnable(stage):
