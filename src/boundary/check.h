@@ -67,7 +67,7 @@ ALWAYS_INLINE bool is_surely_allowed(const void *p, uint64_t bytes)
 /* For an address in the heap: may these bytes be accessed? */
 ALWAYS_INLINE bool is_allowed(const void *p, uint64_t bytes)
 {
-    return likely(is_surely_allowed(p, bytes)) || access_allowed(p, bytes) == bytes;
+    return likely(is_surely_allowed(p, bytes)) || access_allowed((uintptr_t)p, bytes) == bytes;
 }
 
 /*

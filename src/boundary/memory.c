@@ -123,8 +123,8 @@ EXPORT void explicit_bzero(void *to, size_t n)
 /* Of two ranges, the bytes that are compared: all up to the first difference. */
 static size_t compared(const void *a, const void *b, size_t n)
 {
-    uint64_t known = is_in_heap(a) ? access_allowed(a, n) : n;
-    uint64_t other = is_in_heap(b) ? access_allowed(b, n) : n;
+    uint64_t known = is_in_heap(a) ? access_allowed((uintptr_t)a, n) : n;
+    uint64_t other = is_in_heap(b) ? access_allowed((uintptr_t)b, n) : n;
     known = other < known ? other : known;
     return known < n && NEXT_OF(memcmp)(a, b, known) != 0 ? known : n;
 }

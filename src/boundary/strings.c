@@ -249,7 +249,7 @@ struct comparison {
 /* Bytes of s that may be read, as far as the string reaches. *is_short: it does not end there. */
 static uint64_t readable(const char *s, size_t n, bool *is_short)
 {
-    uint64_t bytes = string_bytes(s, n), known = access_allowed(s, bytes);
+    uint64_t bytes = string_bytes(s, n), known = access_allowed((uintptr_t)s, bytes);
     *is_short = is_in_heap(s) && known < bytes;
     return is_in_heap(s) ? known : bytes;
 }

@@ -94,15 +94,15 @@ static struct found find_with_head(const void *p)
     return f;
 }
 
-uint64_t access_allowed(const void *p, uint64_t bytes)
+uint64_t access_allowed(uintptr_t at, uint64_t bytes)
 {
-    struct found f = find_with_head(p), owner;
+    struct found f = find_with_head((const void *)at), owner;
     struct access_block b;
     if (!bytes || is_unchecked(&f) || fork_is_unsure(f.head))
         return bytes;
-    if (!block_of(&f, (uintptr_t)p, bytes, 0, &owner, &b))
+    if (!block_of(&f, at, bytes, 0, &owner, &b))
         return 0;
-    return access_check((uintptr_t)p, bytes, &b).allowed;
+    return access_check(at, bytes, &b).allowed;
 }
 
 /* ---- the error ------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ void access_refused(struct access *a, const struct entry *at)
 
 void access_refused_search(const void *s, uint64_t bytes, uint32_t entry, const struct entry *at)
 {
-    access_refused(&(struct access){.at = s, .bytes = access_allowed(s, bytes) + 1, .entry = entry},
+    access_refused(&(struct access){.at = s, .bytes = access_allowed((uintptr_t)s, bytes) + 1, .entry = entry},
                    at);
 }
 

@@ -16,10 +16,11 @@ struct access {
 };
 
 /*
- * Bytes from p on that may be accessed, at most `bytes`: all of them outside of the heap.  Takes no
- * lock, enters no section; async-signal-safe.  Records that a fork left unreliable allow everything.
+ * Bytes from `at` on that may be accessed, at most `bytes`: all of them outside of the heap.  Takes
+ * no lock, enters no section; async-signal-safe.  Records that a fork left unreliable allow
+ * everything.  An address, not a pointer: nothing is read at it.
  */
-uint64_t access_allowed(const void *p, uint64_t bytes);
+uint64_t access_allowed(uintptr_t at, uint64_t bytes);
 
 /*
  * The program's call `at` is about to access, or has accessed, memory that access_allowed refused:
