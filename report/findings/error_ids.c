@@ -24,6 +24,16 @@ uint32_t error_main_site(const struct error *e)
     return by_block && e->alloc_stack != NO_SITE ? e->alloc_stack : e->stack;
 }
 
+/*
+ * A bad access by a call has an id of its own for each function that was called: one of ours often
+ * calls several of libc's.
+ */
+static const char *hashed_kind(const struct error *e)
+{
+    bool is_call = error_is_access(e) || e->kind == ERROR_OVL;
+    return is_call && entry_name(e->entry) ? entry_name(e->entry) : error_code(e->kind);
+}
+
 void errors_name(struct report *r, uint32_t count)
 {
     progress_begin(&r->progress, PROGRESS_SYMBOLS, count);
@@ -31,7 +41,7 @@ void errors_name(struct report *r, uint32_t count)
         struct error *e = &r->errors[i];
         if (error_main_site(e) != NO_SITE)
             symbolize_site(r, error_main_site(e));
-        id_of_site(r, error_code(e->kind), error_main_site(e), e->id);
+        id_of_kind(r, error_code(e->kind), hashed_kind(e), error_main_site(e), e->id);
         progress_step(&r->progress);
     }
     progress_end(&r->progress);

@@ -257,10 +257,17 @@ static bool is_of_program(const struct rule *rule, const struct subject *f)
     return !rule->program || (f->program && strcmp(rule->program, f->program) == 0);
 }
 
+static bool is_of_call(struct rules *rules, const struct rule *rule, const struct subject *f)
+{
+    const struct location call = {FIELD_FUN, rule->call, 0};
+
+    return !rule->call || (f->spot_count > 0 && any_text_matches(rules, f->spots[0], &call));
+}
+
 static bool rule_matches(struct rules *rules, const struct rule *rule, const struct subject *f)
 {
     rules->tried++;
-    if (!is_of_program(rule, f))
+    if (!is_of_program(rule, f) || !is_of_call(rules, rule, f))
         return false;
     switch (rule->scope) {
     case SCOPE_ALL:

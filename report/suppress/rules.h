@@ -77,6 +77,7 @@ struct rule {
     uint32_t codes;
     uint32_t leak_kinds; /* for leaks: bits of enum leak_kind */
     uint64_t address;
+    uint32_t call; /* pattern of the innermost function, in addition to the locations; 0: any */
     struct location *locations;
     uint32_t location_count;
 

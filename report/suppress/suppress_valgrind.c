@@ -11,8 +11,8 @@
  *        obj:*libfoo.so*
  *     }
  *
- * Entries for other tools are skipped. Of memcheck's kinds those for frees and leaks are used.
- * Entries of the other kinds match nothing and are counted. A kind after our own name, as in
+ * Entries for other tools are skipped. Of memcheck's kinds those for frees, leaks and accesses are
+ * used. Entries of the other kinds match nothing and are counted. A kind after our own name, as in
  * rtcheck:wua, is one of our codes; such an entry may begin with malloc's caller.
  */
 #include <ctype.h>
@@ -28,7 +28,7 @@ static const struct {
     bool has_line; /* an additional line follows */
 } kinds[] = {
     {"Leak", CODES_LEAKS, false},       {"Free", CODES_FREES, false},
-    {"FishyValue", CODE_OTHER, true},   {"Param", CODE_OTHER, true},
+    {"FishyValue", CODE_OTHER, true},   {"Param", CODES_ACCESSES, true},
     {"User", CODE_OTHER, false},        {"CoreMem", CODE_OTHER, false},
     {"Addr1", CODES_ACCESSES, false},   {"Addr2", CODES_ACCESSES, false},
     {"Addr4", CODES_ACCESSES, false},   {"Addr8", CODES_ACCESSES, false},
@@ -107,6 +107,25 @@ static size_t kind_of(const char *at, size_t bytes)
     return i;
 }
 
+/*
+ * The line after Param names a system call and its argument, such as write(buf) or
+ * socketcall.sendto(msg). Errors have the name of libc's function.
+ */
+static uint32_t take_call(const struct reader *in)
+{
+    const char *at = in->line, *end = memchr(at, '(', in->bytes), *dot;
+    size_t bytes = end ? (size_t)(end - at) : in->bytes;
+
+    dot = memchr(at, '.', bytes);
+    if (dot) {
+        bytes -= (size_t)(dot + 1 - at);
+        at = dot + 1;
+    }
+    if (is_word("pread64", at, bytes) || is_word("pwrite64", at, bytes))
+        bytes -= 2;
+    return pattern_intern(in->rules->patterns, at, bytes);
+}
+
 static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const char *at)
 {
     size_t bytes = (size_t)(in->line + in->bytes - at), kind = kind_of(at, bytes);
@@ -125,7 +144,12 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
         return reader_refuse(in, at, "there is no kind of error '%.*s'",
                              bytes < 60 ? (int)bytes : 60, at);
     rule->codes = kinds[kind].codes;
-    return kinds[kind].has_line ? next(in, "what the kind is about") : 0;
+    if (!kinds[kind].has_line)
+        return 0;
+    int bad = next(in, "what the kind is about");
+    if (!bad && rule->codes == CODES_ACCESSES)
+        rule->call = take_call(in);
+    return bad;
 }
 
 /* ---- match-leak-kinds ------------------------------------------------------------------------ */

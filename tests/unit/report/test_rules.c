@@ -114,6 +114,16 @@ static void test_kinds(void **state)
     assert_false(matches("{\n a\n Memcheck:Addr1\n fun:a\n}\n", CODE_OVL, 0, "a b"));
     assert_true(matches("{\n a\n Memcheck:Overlap\n fun:a\n}\n", CODE_OVL, 0, "a b"));
     assert_false(matches("{\n a\n Memcheck:Overlap\n fun:a\n}\n", CODE_RUA, 0, "a b"));
+    assert_true(matches("{\n a\n Memcheck:Param\n write(buf)\n fun:write\n fun:b\n}\n", CODE_RUA, 0,
+                        "write b"));
+    assert_true(matches("{\n a\n Memcheck:Param\n socketcall.sendto(msg)\n ...\n fun:b\n}\n",
+                        CODE_RUA, 0, "sendto b"));
+    assert_true(matches("{\n a\n Memcheck:Param\n pwrite64(buf)\n ...\n fun:b\n}\n", CODE_RUA, 0,
+                        "pwrite b"));
+    assert_false(
+        matches("{\n a\n Memcheck:Param\n write(buf)\n ...\n fun:b\n}\n", CODE_RUA, 0, "writev b"));
+    assert_false(matches("{\n a\n Memcheck:Param\n write(buf)\n ...\n fun:b\n}\n", CODE_MEL,
+                         LEAK_DEFINITE, "write b"));
     assert_true(matches("{\n a\n rtcheck:wua\n fun:a\n}\n", CODE_WUA, 0, "a b"));
     assert_true(matches("{\n a\n rtcheck:wua\n fun:b\n}\n", CODE_WUA, 0, "a b c"));
     assert_false(matches("{\n a\n rtcheck:wua\n fun:c\n}\n", CODE_WUA, 0, "a b c"));
