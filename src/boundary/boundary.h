@@ -3,10 +3,12 @@
  * behalf, with their arguments checked (--access).
  *
  *   memory.c, strings.c   mem* and str*; functions.def lists them
+ *   streams.c, formats.c  fread to puts, printf, scanf
+ *   system_calls.c        read, write, stat and others; system_calls.def says what they access
  *   next_functions.c      the originals
  *   own_calls.c           what the runtime itself calls instead
  *   check.h               the check, inline
- *   fortified.h           declarations that libc's headers do not have
+ *   fortified.h           declarations that libc's headers do not have, stdio_functions.h those of stdio
  *
  * Each exported function checks the ranges that it is about to access, or (if only the result tells
  * how many bytes are read) those that it has read, and jumps to the next definition: no function of

@@ -7,13 +7,14 @@
 #include <errno.h>
 
 #include "check.h"
+#include "system_calls.h"
 
 struct next_functions next_functions;
 bool access_is_on;
 uint32_t access_every = 1;
 
 /* The file that calls them must be able to call libc's, so none is called here. */
-static void look_up(void *slot, const char *name)
+void boundary_look_up(void *slot, const char *name)
 {
     void *f = dlsym(RTLD_NEXT, name);
     __builtin_memcpy(slot, &f, sizeof f); /* ISO C has no cast from object to function pointer */
@@ -22,8 +23,9 @@ static void look_up(void *slot, const char *name)
 void boundary_start(void)
 {
     int saved = errno;
-#define FUNCTION(name) look_up(&next_functions.name, #name);
+#define FUNCTION(name) boundary_look_up(&next_functions.name, #name);
 #include "functions.def"
+    system_calls_start();
     errno = saved;
     access_every = rt.options.access_every ? rt.options.access_every : 1;
     access_is_on = rt.options.access;

@@ -9,6 +9,7 @@
 
 #include "boundary.h"
 #include "fortified.h"
+#include "stdio_functions.h"
 
 struct next_functions {
 #define FUNCTION(name) __typeof__(name) *name;

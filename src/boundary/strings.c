@@ -4,6 +4,7 @@
  */
 #include "check.h"
 #include "next_functions.h"
+#include "string_length.h"
 
 /* Bytes of a string were read: its length, and 1 if its end was among them. */
 #define READ_STRING(s, n, name)                                \
@@ -25,13 +26,6 @@
         if (is_in_heap(s))                            \
             READ_STRING(s, string_bytes(s, n), name); \
     } while (0)
-
-/* Bytes of a string of at most n bytes, with its end if that is among them. */
-static size_t string_bytes(const char *s, size_t n)
-{
-    size_t length = NEXT_OF(strnlen)(s, n);
-    return length < n ? length + 1 : n;
-}
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 

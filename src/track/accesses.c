@@ -175,8 +175,9 @@ void access_refused(struct access *a, const struct entry *at)
 
 void access_refused_search(const void *s, uint64_t bytes, uint32_t entry, const struct entry *at)
 {
-    access_refused(&(struct access){.at = s, .bytes = access_allowed((uintptr_t)s, bytes) + 1, .entry = entry},
-                   at);
+    access_refused(
+        &(struct access){.at = s, .bytes = access_allowed((uintptr_t)s, bytes) + 1, .entry = entry},
+        at);
 }
 
 void access_follows(const void *p, uint64_t bytes)

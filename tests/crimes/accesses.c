@@ -1,10 +1,10 @@
 /*
- * accesses.c - calls of accesses.def, in each kind of block: accesses MODE, where MODE is
+ * accesses.c - calls of accesses.def and accesses_system.def, in each kind of block: accesses MODE, where MODE is
  * list (the rows of the table), bad (each row beyond a block, in one process for each),
  * silent (each row within its block; prints the results) or
  * unreadable (each row with addresses that cannot be read; prints the signals).
  *
- * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
+ * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -Wno-format -Wno-nonnull
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,9 +53,22 @@ static size_t released(char *s)
     return n;
 }
 
+#include "accesses_calls.h"
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum kind { READ, WRITE, STRING, APPEND, OVERLAP, SILENT, MAY_BE_NONE };
+enum kind {
+    READ,
+    WRITE,
+    STRING,
+    APPEND,
+    PATH,
+    FIXED_READ,
+    FIXED_WRITE,
+    OVERLAP,
+    SILENT,
+    MAY_BE_NONE
+};
 
 typedef long call_function(char *p, size_t n);
 
@@ -71,7 +84,7 @@ static struct call {
     static NOINLINE long prefix##_##function##_##role(char *p, size_t n) \
     {                                                                    \
         long result = (long)(expression);                                \
-        __asm__ volatile("" : "+r"(result), "+r"(n));                    \
+        __asm__ volatile("" : "+r"(result), "+r"(n), "+r"(p));           \
         return result;                                                   \
     }
 #define CALL(function, role, kind, expression) DEFINE(call, function, role, expression)
@@ -80,16 +93,30 @@ static struct call {
 #define SILENT(function, role, expression) DEFINE(silent, function, role, expression)
 #define MAY_BE_NONE(function, role, expression) DEFINE(none, function, role, expression)
 #include "accesses.def"
+#define CALL(function, role, kind, expression) DEFINE(call, function, role, expression)
+#define FIXED(function, role, kind, bytes, expression) DEFINE(call, function, role, expression)
+#define SILENT(function, role, expression) DEFINE(silent, function, role, expression)
+#define MAY_BE_NONE(function, role, expression) DEFINE(none, function, role, expression)
+#include "accesses_system.def"
+
+#define ROW(prefix, f, role, kind, name, bytes, distance) \
+    {#f, #role, name, kind, __LINE__, bytes, distance, prefix##_##f##_##role},
+#define CALL_ROW(f, role, kind) ROW(call, f, role, kind, #kind, 0, 0)
+#define SILENT_ROW(f, role) ROW(silent, f, role, SILENT, "SILENT", 0, 0)
+#define NONE_ROW(f, role) ROW(none, f, role, MAY_BE_NONE, "NONE", 0, 0)
 
 static struct call calls[] = {
-#define CALL(f, role, kind, expression) {#f, #role, #kind, kind, __LINE__, 0, 0, call_##f##_##role},
+#define CALL(f, role, kind, expression) CALL_ROW(f, role, kind)
 #define OVERLAP(f, role, bytes, distance, expression) \
-    {#f, #role, "OVERLAP", OVERLAP, __LINE__, bytes, distance, overlap_##f##_##role},
-#define SILENT(f, role, expression) \
-    {#f, #role, "SILENT", SILENT, __LINE__, 0, 0, silent_##f##_##role},
-#define MAY_BE_NONE(f, role, expression) \
-    {#f, #role, "NONE", MAY_BE_NONE, __LINE__, 0, 0, none_##f##_##role},
+    ROW(overlap, f, role, OVERLAP, "OVERLAP", bytes, distance)
+#define SILENT(f, role, expression) SILENT_ROW(f, role)
+#define MAY_BE_NONE(f, role, expression) NONE_ROW(f, role)
 #include "accesses.def"
+#define CALL(f, role, kind, expression) CALL_ROW(f, role, kind)
+#define FIXED(f, role, kind, bytes, expression) ROW(call, f, role, kind, #kind, bytes, 0)
+#define SILENT(f, role, expression) SILENT_ROW(f, role)
+#define MAY_BE_NONE(f, role, expression) NONE_ROW(f, role)
+#include "accesses_system.def"
 };
 #define CALLS (sizeof calls / sizeof calls[0])
 
@@ -124,16 +151,16 @@ static void print_result(const struct call *c, const char *where, long result, c
         return;
     for (size_t i = 0; i < bytes; i++)
         sum = sum * 33 + (unsigned char)block[i];
-    printf("%s %s %s: ", c->function, c->role, where);
+    fprintf(results, "%s %s %s: ", c->function, c->role, where);
     if (r - p <= bytes)
-        printf("block + %lu", (unsigned long)(r - p));
+        fprintf(results, "block + %lu", (unsigned long)(r - p));
     else if (r - o <= SPACE)
-        printf("other + %lu", (unsigned long)(r - o));
+        fprintf(results, "other + %lu", (unsigned long)(r - o));
     else if (r - l <= SPACE)
-        printf("letters + %lu", (unsigned long)(r - l));
+        fprintf(results, "letters + %lu", (unsigned long)(r - l));
     else if (result >= -255 && result <= (long)LARGE)
-        printf("%ld", result);
-    printf(", %lx\n", sum);
+        fprintf(results, "%ld", result);
+    fprintf(results, ", %lx\n", sum);
 }
 
 /* ---- call sites: one function for each, so that their stacks differ ----------------------------- */
@@ -166,6 +193,23 @@ IN_USE(large_before, LARGE, -8, 16)
 FREED(large_freed, LARGE, 0, LARGE)
 FREED(large_freed_inside, LARGE, 8, 4)
 
+/* The same for accesses whose size is the function's. */
+#define FIXED_PLACE(name, size, offset, is_freed)   \
+    static NOINLINE void name(const struct call *c) \
+    {                                               \
+        char *block = take(c, size);                \
+        if (is_freed)                               \
+            free(block);                            \
+        c->call(block + (offset), c->bytes);        \
+        if (!(is_freed))                            \
+            free(block);                            \
+    }
+
+FIXED_PLACE(fixed_end, c->bytes - 1, 0, false)
+FIXED_PLACE(fixed_past, c->bytes, c->bytes, false)
+FIXED_PLACE(fixed_before, c->bytes, -8, false)
+FIXED_PLACE(fixed_freed, c->bytes, 0, true)
+
 static char own_buffer[64];
 
 static void string_of_20(char *p)
@@ -194,7 +238,13 @@ static void do_bad(const struct call *c)
     static void (*const places[])(const struct call *) = {
         slab_end,  slab_past,  slab_far,  slab_before,  slab_freed,  slab_freed_inside,
         large_end, large_past, large_far, large_before, large_freed, large_freed_inside};
-    if (c->kind == OVERLAP) {
+    if (c->kind == FIXED_READ || c->kind == FIXED_WRITE) {
+        fixed_end(c);
+        fixed_past(c);
+        if (c->bytes >= 16) /* fewer could belong to the block before */
+            fixed_before(c);
+        fixed_freed(c);
+    } else if (c->kind == OVERLAP) {
         overlap_outside(c);
         overlap_in_block(c);
     } else if (c->kind < OVERLAP) {
@@ -214,7 +264,7 @@ static void run_bad(void)
             exit(0);
         }
         waitpid(child, &status, 0);
-        printf("%s %s %d\n", calls[i].function, calls[i].role, status);
+        fprintf(results, "%s %s %d\n", calls[i].function, calls[i].role, status);
     }
 }
 
@@ -224,11 +274,19 @@ static NOINLINE void do_silent(const struct call *c, size_t bytes, size_t offset
 {
     char *block = take(c, bytes);
     size_t n = bytes - offset;
-    if (c->kind == STRING)
+    if (c->kind == STRING || c->kind == PATH)
         block[bytes - 1] = 0;
     if (c->kind == APPEND)
         block[offset] = 0;
     print_result(c, bytes == SMALL ? "slab" : "large", c->call(block + offset, n), block, bytes);
+    free(block);
+}
+
+/* What is written there differs from run to run. */
+static NOINLINE void do_fixed(const struct call *c)
+{
+    char *block = take(c, c->bytes);
+    print_result(c, "fixed", c->call(block, c->bytes), block, 0);
     free(block);
 }
 
@@ -258,6 +316,8 @@ static void run_silent(void)
             do_none(c);
         } else if (c->kind == SILENT) {
             do_silent(c, SMALL, 0);
+        } else if (c->kind == FIXED_READ || c->kind == FIXED_WRITE) {
+            do_fixed(c);
         } else {
             static const size_t offsets[] = {0, 1, 17, SMALL - 1};
             for (size_t o = 0; o < sizeof offsets / sizeof offsets[0]; o++)
@@ -282,15 +342,15 @@ static void run_unreadable(void)
             _exit(0);
         }
         if (child > 0 && waitpid(child, &status, 0) == child)
-            printf("%s %s %zu: %d\n", c->function, c->role, i % 3, status & 0x7f);
+            fprintf(results, "%s %s %zu: %d\n", c->function, c->role, i % 3, status & 0x7f);
     }
 }
 
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
-    setvbuf(stdout, NULL, _IOLBF, 0);
     fill(letters, SPACE - 1, 'a');
+    open_streams();
     if (strcmp(mode, "bad") == 0)
         run_bad();
     else if (strcmp(mode, "silent") == 0)
@@ -299,7 +359,7 @@ int main(int argc, char **argv)
         run_unreadable();
     else
         for (size_t i = 0; i < CALLS; i++)
-            printf("%s %s %s %d %u %u\n", calls[i].function, calls[i].role, calls[i].kind_name,
-                   calls[i].line, calls[i].bytes, calls[i].distance);
+            fprintf(results, "%s %s %s %d %u %u\n", calls[i].function, calls[i].role,
+                    calls[i].kind_name, calls[i].line, calls[i].bytes, calls[i].distance);
     return 0;
 }

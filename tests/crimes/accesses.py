@@ -31,7 +31,7 @@ def run(program, *arguments, options=(), status=(0,)):
     stacks = {s["id"]: [frames[f] for f in s["frames"]] for s in report["stacks"]}
     errors = []
     for e in report["errors"]:
-        stack = stacks.get(e.get("stack"), [])
+        stack = [f for f in stacks.get(e.get("stack"), []) if not str(f.get("function")).startswith("with_list_")]
         errors.append((e["rtc"], e.get("entry"), e["text"], tuple(f.get("function") for f in stack[:2]),
                        stack[0].get("line") if stack else None, e["count"]))
     return done.stdout, sorted(errors, key=repr), report
@@ -46,6 +46,8 @@ def checked_functions():
     """functions.def, and the other names that are exported in the same place."""
     with open(SOURCE + "/src/boundary/functions.def") as file:
         names = set(re.findall(r"^FUNCTION\((\w+)\)$", file.read(), re.M))
+    with open(SOURCE + "/src/boundary/system_calls.def") as file:
+        names |= set(re.findall(r"^CALL\((\w+),", file.read(), re.M))
     with open(SOURCE + "/src/rtcheck.map") as file:
         exported = re.search(r"\bmemcpy;.*?(?=rtc_event_)", file.read(), re.S).group()
     exported = set(re.findall(r"\w+", exported))
@@ -54,7 +56,14 @@ def checked_functions():
 
 
 def entry_of(function):
-    return re.sub(r"^__|_chk$", "", function)
+    """The name in reports: of a form for 64 bits, for _FORTIFY_SOURCE, C99, or without a lock, that of the plain function."""
+    name = re.sub(r"^__(isoc99_)?|_chk$|_unlocked(?=$|_chk)", "", function)
+    name = re.sub(r"^(l|f|)xstat", r"\1stat", name)
+    return name if name == "getdents64" else re.sub(r"64(v2)?$", lambda m: "2" if m.group(1) else "", name)
+
+
+def a_block(size):
+    return f"a{'n' * (size in (8, 11, 80))} {size}-byte block"
 
 
 def wanted_of(function, role, kind, line, copied, distance):
@@ -64,6 +73,13 @@ def wanted_of(function, role, kind, line, copied, distance):
         text = f"overlap of source and destination in {entry} of {copied} bytes, which are {distance} bytes apart"
         return [("ovl", entry, text, ("overlap_" + name, where), line, 1) for where in ("overlap_outside", "overlap_in_block")]
     found = []
+    if kind.startswith("FIXED"):
+        code, verb = ("wua", "write") if kind == "FIXED_WRITE" else ("rua", "read")
+        for place, text in (("end", f", the last 1 past the end of {a_block(copied - 1)}"), ("past", f", just past the end of {a_block(copied)}"),
+                            ("before", f", 8 bytes before {a_block(copied)}"), ("freed", f", at offset 0 of a freed {copied}-byte block")):
+            if place != "before" or copied >= 16:
+                found.append((code, entry, f"{verb} of {copied} bytes by {entry}{text}", ("call_" + name, "fixed_" + place), line, 1))
+        return found
     for size_name, size in SIZES.items():
         block = f"{size}-byte block"
         for place, n, text in (("end", size + 1, f", the last 1 past the end of a {block}"),
@@ -72,8 +88,10 @@ def wanted_of(function, role, kind, line, copied, distance):
                                ("before", 16, f", 8 bytes before a {block}"),
                                ("freed", size, f", at offset 0 of a freed {block}"),
                                ("freed_inside", 4, f", at offset 8 of a freed {block}")):
+            if kind == "PATH" and size > 4096 and place in ("end", ):
+                continue  # the kernel reads at most 4,096 bytes
             is_write = kind == "WRITE" or (kind == "APPEND" and place == "end")
-            if kind in ("STRING", "APPEND") and place != "end":
+            if kind in ("STRING", "APPEND", "PATH") and place != "end":
                 n = 1  # how far it reaches is not said
             text = f"{'write' if is_write else 'read'} of {n} byte{'s'[:n > 1]} by {entry}{text}"
             found.append(("wua" if is_write else "rua", entry, text, ("call_" + name, f"{size_name}_{place}"), line, 1))
@@ -82,7 +100,7 @@ def wanted_of(function, role, kind, line, copied, distance):
 
 rows = [(f, role, kind, int(line), int(copied), int(distance))
         for f, role, kind, line, copied, distance in map(str.split, plain("accesses", "list").splitlines())]
-crimes = [r for r in rows if r[2] in ("READ", "WRITE", "STRING", "APPEND", "OVERLAP")]
+crimes = [r for r in rows if r[2] in ("READ", "WRITE", "STRING", "APPEND", "PATH", "FIXED_READ", "FIXED_WRITE", "OVERLAP")]
 check("functions without a row", checked_functions() - {r[0] for r in crimes}, set())
 check("rows without a function", {r[0] for r in rows} - checked_functions(), set())
 

@@ -1,0 +1,197 @@
+/*
+ * streams.c - reading and writing of streams, printf and scanf.
+ *
+ * How much fread, fgets, sprintf and scanf write is known when they have returned: so they are
+ * checked then. What libc reads for the program is checked before.
+ */
+#include "check.h"
+#include "formats.h"
+#include "next_functions.h"
+#include "string_length.h"
+
+/* A string that is read up to its end. */
+#define READS_TEXT(s, name)                                             \
+    do {                                                                \
+        if (access_is_on && is_in_heap(s)) {                            \
+            size_t bytes_ = string_bytes(s, SIZE_MAX);                  \
+            if (unlikely(!is_allowed(s, bytes_)))                       \
+                access_refused_search(s, bytes_, ENTRY_##name, CALLER); \
+        }                                                               \
+    } while (0)
+
+/* size * n, as large as can be if it is larger. */
+static uint64_t product(size_t size, size_t n)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(size, n, &bytes) ? SIZE_MAX : bytes;
+}
+
+/* ---- blocks and lines ------------------------------------------------------------------------ */
+
+#define READ_BLOCK(name, entry, PARAMETERS, ...)        \
+    EXPORT size_t name PARAMETERS                       \
+    {                                                   \
+        size_t complete = NEXT_OF(name)(__VA_ARGS__);   \
+        if (access_is_on)                               \
+            WRITES(to, product(size, complete), entry); \
+        return complete;                                \
+    }                                                   \
+    static_assert(true, "ends with a semicolon")
+
+READ_BLOCK(fread, FREAD, (void *to, size_t size, size_t n, void *stream), to, size, n, stream);
+READ_BLOCK(fread_unlocked, FREAD, (void *to, size_t size, size_t n, void *stream), to, size, n,
+           stream);
+READ_BLOCK(__fread_chk, FREAD, (void *to, size_t room, size_t size, size_t n, void *stream), to,
+           room, size, n, stream);
+READ_BLOCK(__fread_unlocked_chk, FREAD,
+           (void *to, size_t room, size_t size, size_t n, void *stream), to, room, size, n, stream);
+
+#define WRITE_BLOCK(name)                                                     \
+    EXPORT size_t name(const void *from, size_t size, size_t n, void *stream) \
+    {                                                                         \
+        if (access_is_on)                                                     \
+            READS(from, product(size, n), FWRITE);                            \
+        return NEXT_OF(name)(from, size, n, stream);                          \
+    }                                                                         \
+    static_assert(true, "ends with a semicolon")
+
+WRITE_BLOCK(fwrite);
+WRITE_BLOCK(fwrite_unlocked);
+
+#define READ_LINE(name, PARAMETERS, ...)                       \
+    EXPORT char *name PARAMETERS                               \
+    {                                                          \
+        char *line = NEXT_OF(name)(__VA_ARGS__);               \
+        if (line && access_is_on && is_in_heap(line))          \
+            WRITES(line, string_bytes(line, SIZE_MAX), FGETS); \
+        return line;                                           \
+    }                                                          \
+    static_assert(true, "ends with a semicolon")
+
+READ_LINE(fgets, (char *to, int n, void *stream), to, n, stream);
+READ_LINE(fgets_unlocked, (char *to, int n, void *stream), to, n, stream);
+READ_LINE(__fgets_chk, (char *to, size_t room, int n, void *stream), to, room, n, stream);
+READ_LINE(__fgets_unlocked_chk, (char *to, size_t room, int n, void *stream), to, room, n, stream);
+
+EXPORT int fputs(const char *s, void *stream)
+{
+    READS_TEXT(s, FPUTS);
+    return NEXT_OF(fputs)(s, stream);
+}
+
+EXPORT int fputs_unlocked(const char *s, void *stream)
+{
+    READS_TEXT(s, FPUTS);
+    return NEXT_OF(fputs_unlocked)(s, stream);
+}
+
+EXPORT int puts(const char *s)
+{
+    READS_TEXT(s, PUTS);
+    return NEXT_OF(puts)(s);
+}
+
+EXPORT void perror(const char *s)
+{
+    READS_TEXT(s, PERROR);
+    NEXT_OF(perror)(s);
+}
+
+/* ---- printf ---------------------------------------------------------------------------------- */
+
+/* The characters and the zero byte after them, unless the call has failed. */
+#define NOWHERE(result, entry) (void)0
+#define TEXT(result, entry)            \
+    if ((result) >= 0 && access_is_on) \
+    WRITES(to, (uint64_t)(result) + 1, entry)
+#define TEXT_N(result, entry)                   \
+    if ((result) >= 0 && n > 0 && access_is_on) \
+    WRITES(to, (uint64_t)(result) < n ? (uint64_t)(result) + 1 : (uint64_t)n, entry)
+
+#define LIST(...) __VA_ARGS__
+
+/* A printf and the function that takes a list; `written` checks what was written. */
+#define PRINTF(name, list_name, entry, PARAMETERS, ARGUMENTS, written)  \
+    EXPORT int list_name(LIST PARAMETERS, va_list list)                 \
+    {                                                                   \
+        if (access_is_on && !is_skipped(SITE))                          \
+            format_check_printed(format, list, ENTRY_V##entry, CALLER); \
+        int result = NEXT_OF(list_name)(LIST ARGUMENTS, list);          \
+        written(result, V##entry);                                      \
+        return result;                                                  \
+    }                                                                   \
+    EXPORT int name(LIST PARAMETERS, ...)                               \
+    {                                                                   \
+        va_list list;                                                   \
+        va_start(list, format);                                         \
+        if (access_is_on && !is_skipped(SITE))                          \
+            format_check_printed(format, list, ENTRY_##entry, CALLER);  \
+        int result = NEXT_OF(list_name)(LIST ARGUMENTS, list);          \
+        va_end(list);                                                   \
+        written(result, entry);                                         \
+        return result;                                                  \
+    }                                                                   \
+    static_assert(true, "ends with a semicolon")
+
+PRINTF(printf, vprintf, PRINTF, (const char *format), (format), NOWHERE);
+PRINTF(__printf_chk, __vprintf_chk, PRINTF, (int flag, const char *format), (flag, format),
+       NOWHERE);
+PRINTF(fprintf, vfprintf, FPRINTF, (void *stream, const char *format), (stream, format), NOWHERE);
+PRINTF(__fprintf_chk, __vfprintf_chk, FPRINTF, (void *stream, int flag, const char *format),
+       (stream, flag, format), NOWHERE);
+PRINTF(dprintf, vdprintf, DPRINTF, (int fd, const char *format), (fd, format), NOWHERE);
+PRINTF(__dprintf_chk, __vdprintf_chk, DPRINTF, (int fd, int flag, const char *format),
+       (fd, flag, format), NOWHERE);
+PRINTF(sprintf, vsprintf, SPRINTF, (char *to, const char *format), (to, format), TEXT);
+PRINTF(__sprintf_chk, __vsprintf_chk, SPRINTF,
+       (char *to, int flag, size_t room, const char *format), (to, flag, room, format), TEXT);
+PRINTF(snprintf, vsnprintf, SNPRINTF, (char *to, size_t n, const char *format), (to, n, format),
+       TEXT_N);
+PRINTF(__snprintf_chk, __vsnprintf_chk, SNPRINTF,
+       (char *to, size_t n, int flag, size_t room, const char *format), (to, n, flag, room, format),
+       TEXT_N);
+PRINTF(asprintf, vasprintf, ASPRINTF, (char **to, const char *format), (to, format), NOWHERE);
+PRINTF(__asprintf_chk, __vasprintf_chk, ASPRINTF, (char **to, int flag, const char *format),
+       (to, flag, format), NOWHERE);
+
+/* ---- scanf ----------------------------------------------------------------------------------- */
+
+#define SCANF(name, list_name, entry, PARAMETERS, ARGUMENTS, source, has_a)                 \
+    EXPORT int list_name(LIST PARAMETERS, va_list list)                                     \
+    {                                                                                       \
+        source(V##entry);                                                                   \
+        va_list walked;                                                                     \
+        va_copy(walked, list);                                                              \
+        int assigned = NEXT_OF(list_name)(LIST ARGUMENTS, list);                            \
+        if (access_is_on)                                                                   \
+            format_check_assigned(format, walked, assigned, has_a, ENTRY_V##entry, CALLER); \
+        va_end(walked);                                                                     \
+        return assigned;                                                                    \
+    }                                                                                       \
+    EXPORT int name(LIST PARAMETERS, ...)                                                   \
+    {                                                                                       \
+        source(entry);                                                                      \
+        va_list list, walked;                                                               \
+        va_start(list, format);                                                             \
+        va_copy(walked, list);                                                              \
+        int assigned = NEXT_OF(list_name)(LIST ARGUMENTS, list);                            \
+        if (access_is_on)                                                                   \
+            format_check_assigned(format, walked, assigned, has_a, ENTRY_##entry, CALLER);  \
+        va_end(walked);                                                                     \
+        va_end(list);                                                                       \
+        return assigned;                                                                    \
+    }                                                                                       \
+    static_assert(true, "ends with a semicolon")
+
+#define STREAM(entry) (void)0
+#define STRING(entry) READS_TEXT(from, entry)
+
+SCANF(scanf, vscanf, SCANF, (const char *format), (format), STREAM, true);
+SCANF(fscanf, vfscanf, FSCANF, (void *stream, const char *format), (stream, format), STREAM, true);
+SCANF(sscanf, vsscanf, SSCANF, (const char *from, const char *format), (from, format), STRING,
+      true);
+SCANF(__isoc99_scanf, __isoc99_vscanf, SCANF, (const char *format), (format), STREAM, false);
+SCANF(__isoc99_fscanf, __isoc99_vfscanf, FSCANF, (void *stream, const char *format),
+      (stream, format), STREAM, false);
+SCANF(__isoc99_sscanf, __isoc99_vsscanf, SSCANF, (const char *from, const char *format),
+      (from, format), STRING, false);
