@@ -2,68 +2,14 @@
  * memory.c - mem* functions: all of their bytes are accessed, except where a search or a comparison
  * ends earlier.
  */
-#include "check.h"
-#include "next_functions.h"
-
-/* Is one of them in the heap? */
-ALWAYS_INLINE bool is_concerned(const void *a, const void *b)
-{
-    return is_in_heap(a) || is_in_heap(b);
-}
-
-/* Nothing to do: not in the heap, not this time, or surely allowed. */
-ALWAYS_INLINE bool is_fine(const void *a, const void *b, size_t n, const void *site)
-{
-    return !is_concerned(a, b) || is_skipped(site) ||
-           (is_surely_allowed(a, n) && is_surely_allowed(b, n));
-}
-
-/*
- * The functions below that are called most do not call anything while all is well: so their
- * arguments stay in registers, and they need no frame. checked_X does the rest.
- */
+#include "copies.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* A copy that must not overlap: exported `name`, reported as `entry`. */
-#define COPY(name, entry)                                                  \
-    static COLD void *checked_##name(void *to, const void *from, size_t n) \
-    {                                                                      \
-        if (access_is_on) {                                                \
-            MUST_NOT_OVERLAP(to, n, from, n, entry);                       \
-            READS(from, n, entry);                                         \
-            WRITES(to, n, entry);                                          \
-        }                                                                  \
-        return NEXT_OF(name)(to, from, n);                                 \
-    }                                                                      \
-    EXPORT void *name(void *to, const void *from, size_t n)                \
-    {                                                                      \
-        if (likely(next_functions.name && !is_overlap(to, n, from, n) &&   \
-                   is_fine(to, from, n, SITE)))                            \
-            return next_functions.name(to, from, n);                       \
-        return checked_##name(to, from, n);                                \
-    }                                                                      \
-    static_assert(true, "ends with a semicolon")
-
-COPY(memcpy, MEMCPY);
-COPY(mempcpy, MEMPCPY);
-COPY(__mempcpy, MEMPCPY);
-
-static COLD void *checked_memmove(void *to, const void *from, size_t n)
-{
-    if (access_is_on) {
-        READS(from, n, MEMMOVE);
-        WRITES(to, n, MEMMOVE);
-    }
-    return NEXT_OF(memmove)(to, from, n);
-}
-
-EXPORT void *memmove(void *to, const void *from, size_t n)
-{
-    if (likely(next_functions.memmove && is_fine(to, from, n, SITE)))
-        return next_functions.memmove(to, from, n);
-    return checked_memmove(to, from, n);
-}
+COPY(memcpy, MEMCPY, void, bytes_of);
+COPY(mempcpy, MEMPCPY, void, bytes_of);
+COPY(__mempcpy, MEMPCPY, void, bytes_of);
+MOVE(memmove, MEMMOVE, void, bytes_of);
 
 EXPORT void bcopy(const void *from, void *to, size_t n)
 {
@@ -89,20 +35,7 @@ EXPORT void *memccpy(void *to, const void *from, int c, size_t n)
 
 /* ---- fills ----------------------------------------------------------------------------------- */
 
-static COLD void *checked_memset(void *to, int c, size_t n)
-{
-    if (access_is_on)
-        WRITES(to, n, MEMSET);
-    return NEXT_OF(memset)(to, c, n);
-}
-
-EXPORT void *memset(void *to, int c, size_t n)
-{
-    if (likely(next_functions.memset &&
-               (!is_in_heap(to) || is_skipped(SITE) || is_surely_allowed(to, n))))
-        return next_functions.memset(to, c, n);
-    return checked_memset(to, c, n);
-}
+FILL(memset, MEMSET, void, int, bytes_of);
 
 EXPORT void bzero(void *to, size_t n)
 {
@@ -120,35 +53,8 @@ EXPORT void explicit_bzero(void *to, size_t n)
 
 /* ---- comparisons: bytes after the first difference are not read ------------------------------ */
 
-/* Of two ranges, the bytes that are compared: all up to the first difference. */
-static size_t compared(const void *a, const void *b, size_t n)
-{
-    uint64_t known = is_in_heap(a) ? access_allowed((uintptr_t)a, n) : n;
-    uint64_t other = is_in_heap(b) ? access_allowed((uintptr_t)b, n) : n;
-    known = other < known ? other : known;
-    return known < n && NEXT_OF(memcmp)(a, b, known) != 0 ? known : n;
-}
-
-#define COMPARISON(name, entry)                                            \
-    static COLD int checked_##name(const void *a, const void *b, size_t n) \
-    {                                                                      \
-        if (access_is_on) {                                                \
-            size_t used = compared(a, b, n);                               \
-            READS(a, used, entry);                                         \
-            READS(b, used, entry);                                         \
-        }                                                                  \
-        return NEXT_OF(name)(a, b, n);                                     \
-    }                                                                      \
-    EXPORT int name(const void *a, const void *b, size_t n)                \
-    {                                                                      \
-        if (likely(next_functions.name && is_fine(a, b, n, SITE)))         \
-            return next_functions.name(a, b, n);                           \
-        return checked_##name(a, b, n);                                    \
-    }                                                                      \
-    static_assert(true, "ends with a semicolon")
-
-COMPARISON(memcmp, MEMCMP);
-COMPARISON(bcmp, BCMP);
+COMPARISON(memcmp, MEMCMP, void, 1, bytes_of);
+COMPARISON(bcmp, BCMP, void, 1, bytes_of);
 
 /* ---- searches: bytes after the one that is found are not read -------------------------------- */
 
@@ -206,29 +112,10 @@ EXPORT void *memmem(const void *in, size_t n, const void *what, size_t what_byte
 
 /* ---- _FORTIFY_SOURCE: `room` is what the compiler knows of the destination -------------------- */
 
-#define COPY_CHK(name, entry, may_overlap)                               \
-    EXPORT void *name(void *to, const void *from, size_t n, size_t room) \
-    {                                                                    \
-        if (access_is_on && n <= room) {                                 \
-            if (!(may_overlap))                                          \
-                MUST_NOT_OVERLAP(to, n, from, n, entry);                 \
-            READS(from, n, entry);                                       \
-            WRITES(to, n, entry);                                        \
-        }                                                                \
-        return NEXT_OF(name)(to, from, n, room);                         \
-    }                                                                    \
-    static_assert(true, "ends with a semicolon")
-
-COPY_CHK(__memcpy_chk, MEMCPY, false);
-COPY_CHK(__mempcpy_chk, MEMPCPY, false);
-COPY_CHK(__memmove_chk, MEMMOVE, true);
-
-EXPORT void *__memset_chk(void *to, int c, size_t n, size_t room)
-{
-    if (access_is_on && n <= room)
-        WRITES(to, n, MEMSET);
-    return NEXT_OF(__memset_chk)(to, c, n, room);
-}
+COPY_CHK(__memcpy_chk, MEMCPY, void, false, bytes_of);
+COPY_CHK(__mempcpy_chk, MEMPCPY, void, false, bytes_of);
+COPY_CHK(__memmove_chk, MEMMOVE, void, true, bytes_of);
+FILL_CHK(__memset_chk, MEMSET, void, int, bytes_of);
 
 EXPORT void __explicit_bzero_chk(void *to, size_t n, size_t room)
 {
