@@ -5,6 +5,12 @@
  *   memory.c, strings.c   mem* and str*; functions.def lists them
  *   streams.c, formats.c  fread to puts, printf, scanf
  *   system_calls.c        read, write, stat and others; system_calls.def says what they access
+ *   wide_memory.c, wide.c wmem* and wcs*
+ *   arrays.c, numbers.c, tokens.c, environment.c
+ *                         qsort, strtol, strtok, getenv and their like
+ *   copies.h              mem* and wmem* by macros of an element's type
+ *   string_length.h, string_reads.h
+ *                         how far strings are read
  *   next_functions.c      the originals
  *   own_calls.c           what the runtime itself calls instead
  *   check.h               the check, inline

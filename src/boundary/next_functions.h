@@ -4,8 +4,10 @@
 #ifndef NEXT_FUNCTIONS_H
 #define NEXT_FUNCTIONS_H
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <wchar.h>
 
 #include "boundary.h"
 #include "fortified.h"

@@ -179,6 +179,17 @@ EXPORT char *__strncat_chk(char *to, const char *from, size_t n, size_t room)
     return NEXT_OF(__strncat_chk)(to, from, n, room);
 }
 
+/* The result is the length of what would be written, if there were room. */
+EXPORT size_t strxfrm(char *to, const char *from, size_t n)
+{
+    size_t length = NEXT_OF(strxfrm)(to, from, n);
+    if (access_is_on) {
+        READS_STRING(from, STRXFRM);
+        WRITES(to, length < n ? length + 1 : n, STRXFRM);
+    }
+    return length;
+}
+
 /* libc's own allocation: the program's call is that of strdup. */
 EXPORT char *strdup(const char *s)
 {
@@ -276,29 +287,30 @@ ALWAYS_INLINE bool is_good_string(const char *s, size_t n)
             compare_slowly(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER); \
     } while (0)
 
-EXPORT int strcmp(const char *a, const char *b)
-{
-    CHECK_COMPARISON(a, b, SIZE_MAX, false, STRCMP);
-    return NEXT_OF(strcmp)(a, b);
-}
+#define COMPARISON(name, entry, caseless)                  \
+    EXPORT int name(const char *a, const char *b)          \
+    {                                                      \
+        CHECK_COMPARISON(a, b, SIZE_MAX, caseless, entry); \
+        return NEXT_OF(name)(a, b);                        \
+    }                                                      \
+    static_assert(true, "ends with a semicolon")
 
-EXPORT int strncmp(const char *a, const char *b, size_t n)
-{
-    CHECK_COMPARISON(a, b, n, false, STRNCMP);
-    return NEXT_OF(strncmp)(a, b, n);
-}
+COMPARISON(strcmp, STRCMP, false);
+COMPARISON(strcasecmp, STRCASECMP, true);
+/* Which characters these two read is known only up to the first that differs. */
+COMPARISON(strcoll, STRCOLL, false);
+COMPARISON(strverscmp, STRVERSCMP, false);
 
-EXPORT int strcasecmp(const char *a, const char *b)
-{
-    CHECK_COMPARISON(a, b, SIZE_MAX, true, STRCASECMP);
-    return NEXT_OF(strcasecmp)(a, b);
-}
+#define COMPARISON_N(name, entry, caseless)                 \
+    EXPORT int name(const char *a, const char *b, size_t n) \
+    {                                                       \
+        CHECK_COMPARISON(a, b, n, caseless, entry);         \
+        return NEXT_OF(name)(a, b, n);                      \
+    }                                                       \
+    static_assert(true, "ends with a semicolon")
 
-EXPORT int strncasecmp(const char *a, const char *b, size_t n)
-{
-    CHECK_COMPARISON(a, b, n, true, STRNCASECMP);
-    return NEXT_OF(strncasecmp)(a, b, n);
-}
+COMPARISON_N(strncmp, STRNCMP, false);
+COMPARISON_N(strncasecmp, STRNCASECMP, true);
 
 /* ---- searches -------------------------------------------------------------------------------- */
 

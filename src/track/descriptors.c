@@ -52,7 +52,7 @@ static enum error_entry entry_of(uint64_t call)
     return (enum error_entry)(call & 0xff);
 }
 
-static_assert(ENTRY_COUNT < 256, "an entry fits into its bits");
+static_assert(ENTRY_SYSCALL < 256, "the entries of descriptors, of which this is the last, fit");
 
 /* The word for a call.  In a handler that has interrupted a section the stack is not known. */
 static uint64_t word_of(enum error_entry entry, const struct entry *at)

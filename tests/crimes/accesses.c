@@ -1,11 +1,14 @@
 /*
- * accesses.c - calls of accesses.def and accesses_system.def, in each kind of block: accesses MODE, where MODE is
+ * accesses.c - calls of accesses*.def, in each kind of block: accesses MODE, where MODE is
  * list (the rows of the table), bad (each row beyond a block, in one process for each),
  * silent (each row within its block; prints the results) or
  * unreadable (each row with addresses that cannot be read; prints the signals).
  *
- * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -Wno-format -Wno-nonnull
+ * rtc-build: -O1 -g -D_GNU_SOURCE -fno-builtin -fno-inline -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -Wno-format -Wno-nonnull
  */
+#include <errno.h>
+#include <search.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))
@@ -28,19 +32,34 @@
 
 #include "../../src/boundary/fortified.h"
 
-static char letters[SPACE]; /* a string of 'a' */
-static char other[SPACE];
+#define WIDE sizeof(wchar_t)
 
-/* A string of n bytes with its end. */
+static char letters[SPACE]; /* a string of 'a' */
+static wchar_t wide_letters[SPACE / WIDE];
+static alignas(WIDE) char other[SPACE];
+static wchar_t *const wide_other = (wchar_t *)(void *)other;
+
+/* A string of n characters with its end. */
 static const char *text(size_t n)
 {
     return letters + SPACE - n;
+}
+
+static const wchar_t *wide_text(size_t n)
+{
+    return wide_letters + SPACE / WIDE - n;
 }
 
 static char *emptied(void)
 {
     other[0] = 0;
     return other;
+}
+
+static wchar_t *wide_emptied(void)
+{
+    *wide_other = 0;
+    return wide_other;
 }
 
 /* Of a string that is a copy: its length. */
@@ -53,6 +72,44 @@ static size_t released(char *s)
     return n;
 }
 
+static size_t wide_released(wchar_t *s)
+{
+    size_t n = 0;
+    while (s[n])
+        n++;
+    free(s);
+    return n;
+}
+
+static char *end_of_number;
+
+/* The byte that redzones hold: a token ends there. */
+#define REDZONE_BYTES "\xb5"
+
+static char *put(char *at, char c)
+{
+    *at = c;
+    return at;
+}
+
+static int byte_order(const void *a, const void *b)
+{
+    return *(const unsigned char *)a - *(const unsigned char *)b;
+}
+
+static int byte_order_r(const void *a, const void *b, void *unused)
+{
+    (void)unused;
+    return byte_order(a, b);
+}
+
+static int always_equal(const void *a, const void *b)
+{
+    (void)a;
+    (void)b;
+    return 0;
+}
+
 #include "accesses_calls.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -61,6 +118,8 @@ enum kind {
     READ,
     WRITE,
     STRING,
+    DIGITS,
+    BLANKS,
     APPEND,
     PATH,
     FIXED_READ,
@@ -77,46 +136,47 @@ static struct call {
     enum kind kind;
     int line;
     unsigned bytes, distance;
+    unsigned unit; /* bytes of an element */
     call_function *call;
 } calls[];
 
 #define DEFINE(prefix, function, role, expression)                       \
     static NOINLINE long prefix##_##function##_##role(char *p, size_t n) \
     {                                                                    \
+        wchar_t *w = (wchar_t *)(void *)p;                               \
         long result = (long)(expression);                                \
-        __asm__ volatile("" : "+r"(result), "+r"(n), "+r"(p));           \
+        __asm__ volatile("" : "+r"(result), "+r"(n), "+r"(w), "+r"(p));  \
         return result;                                                   \
     }
 #define CALL(function, role, kind, expression) DEFINE(call, function, role, expression)
+#define FIXED(function, role, kind, bytes, expression) DEFINE(call, function, role, expression)
 #define OVERLAP(function, role, bytes, distance, expression) \
     DEFINE(overlap, function, role, expression)
 #define SILENT(function, role, expression) DEFINE(silent, function, role, expression)
 #define MAY_BE_NONE(function, role, expression) DEFINE(none, function, role, expression)
 #include "accesses.def"
-#define CALL(function, role, kind, expression) DEFINE(call, function, role, expression)
-#define FIXED(function, role, kind, bytes, expression) DEFINE(call, function, role, expression)
-#define SILENT(function, role, expression) DEFINE(silent, function, role, expression)
-#define MAY_BE_NONE(function, role, expression) DEFINE(none, function, role, expression)
+#include "accesses_others.def"
 #include "accesses_system.def"
-
-#define ROW(prefix, f, role, kind, name, bytes, distance) \
-    {#f, #role, name, kind, __LINE__, bytes, distance, prefix##_##f##_##role},
-#define CALL_ROW(f, role, kind) ROW(call, f, role, kind, #kind, 0, 0)
-#define SILENT_ROW(f, role) ROW(silent, f, role, SILENT, "SILENT", 0, 0)
-#define NONE_ROW(f, role) ROW(none, f, role, MAY_BE_NONE, "NONE", 0, 0)
+#include "accesses_wide.def"
+#undef CALL
+#undef FIXED
+#undef OVERLAP
+#undef SILENT
+#undef MAY_BE_NONE
 
 static struct call calls[] = {
-#define CALL(f, role, kind, expression) CALL_ROW(f, role, kind)
+#define ROW(f, role, kind, name, bytes, distance, call) \
+    {#f, #role, name, kind, __LINE__, bytes, distance, UNIT, call##_##f##_##role},
+#define CALL(f, role, kind, expression) ROW(f, role, kind, #kind, 0, 0, call)
+#define FIXED(f, role, kind, bytes, expression) ROW(f, role, kind, #kind, bytes, 0, call)
 #define OVERLAP(f, role, bytes, distance, expression) \
-    ROW(overlap, f, role, OVERLAP, "OVERLAP", bytes, distance)
-#define SILENT(f, role, expression) SILENT_ROW(f, role)
-#define MAY_BE_NONE(f, role, expression) NONE_ROW(f, role)
+    ROW(f, role, OVERLAP, "OVERLAP", bytes, distance, overlap)
+#define SILENT(f, role, expression) ROW(f, role, SILENT, "SILENT", 0, 0, silent)
+#define MAY_BE_NONE(f, role, expression) ROW(f, role, MAY_BE_NONE, "NONE", 0, 0, none)
 #include "accesses.def"
-#define CALL(f, role, kind, expression) CALL_ROW(f, role, kind)
-#define FIXED(f, role, kind, bytes, expression) ROW(call, f, role, kind, #kind, bytes, 0)
-#define SILENT(f, role, expression) SILENT_ROW(f, role)
-#define MAY_BE_NONE(f, role, expression) NONE_ROW(f, role)
+#include "accesses_others.def"
 #include "accesses_system.def"
+#include "accesses_wide.def"
 };
 #define CALLS (sizeof calls / sizeof calls[0])
 
@@ -130,13 +190,23 @@ static void fill(char *p, size_t n, char c)
         ((volatile char *)p)[i] = c;
 }
 
-/* A block without a zero byte; one to append to begins with one. */
+/* Fill with elements of the call. */
+static void fill_for(const struct call *c, char *p, size_t bytes, char value)
+{
+    if (c->unit != WIDE)
+        fill(p, bytes, value);
+    else
+        for (size_t i = 0; i < bytes / WIDE; i++)
+            ((volatile wchar_t *)(void *)p)[i] = value;
+}
+
+/* A block without a zero; one to append to begins with one. */
 static char *take(const struct call *c, size_t bytes)
 {
     char *block = malloc(bytes);
-    fill(block, bytes, 'a');
+    fill_for(c, block, bytes, c->kind == DIGITS ? '1' : c->kind == BLANKS ? ' ' : 'a');
     if (c->kind == APPEND)
-        block[0] = 0;
+        fill(block, c->unit, 0);
     return block;
 }
 
@@ -165,28 +235,28 @@ static void print_result(const struct call *c, const char *where, long result, c
 
 /* ---- call sites: one function for each, so that their stacks differ ----------------------------- */
 
-#define IN_USE(name, size, offset, n)               \
-    static NOINLINE void name(const struct call *c) \
-    {                                               \
-        char *block = take(c, size);                \
-        c->call(block + (offset), n);               \
-        free(block);                                \
+#define IN_USE(name, size, offset, bytes)             \
+    static NOINLINE void name(const struct call *c)   \
+    {                                                 \
+        char *block = take(c, size);                  \
+        c->call(block + (offset), (bytes) / c->unit); \
+        free(block);                                  \
     }
-#define FREED(name, size, offset, n)                            \
-    static NOINLINE void name(const struct call *c)             \
-    {                                                           \
-        char *block = take(c, size);                            \
-        free(block);                                            \
-        c->call(block + (offset), c->kind == APPEND ? 4 : (n)); \
+#define FREED(name, size, offset, bytes)                                        \
+    static NOINLINE void name(const struct call *c)                             \
+    {                                                                           \
+        char *block = take(c, size);                                            \
+        free(block);                                                            \
+        c->call(block + (offset), (c->kind == APPEND ? 4 : (bytes)) / c->unit); \
     }
 
-IN_USE(slab_end, SMALL, 0, SMALL + 1)
+IN_USE(slab_end, SMALL, 0, SMALL + c->unit)
 IN_USE(slab_past, SMALL, SMALL, 4)
 IN_USE(slab_far, SMALL, SMALL + 4, 4)
 IN_USE(slab_before, SMALL, -8, 16)
 FREED(slab_freed, SMALL, 0, SMALL)
 FREED(slab_freed_inside, SMALL, 8, 4)
-IN_USE(large_end, LARGE, 0, LARGE + 1)
+IN_USE(large_end, LARGE, 0, LARGE + c->unit)
 IN_USE(large_past, LARGE, LARGE, 4)
 IN_USE(large_far, LARGE, LARGE + 4, 4)
 IN_USE(large_before, LARGE, -8, 16)
@@ -210,25 +280,25 @@ FIXED_PLACE(fixed_past, c->bytes, c->bytes, false)
 FIXED_PLACE(fixed_before, c->bytes, -8, false)
 FIXED_PLACE(fixed_freed, c->bytes, 0, true)
 
-static char own_buffer[64];
+static alignas(WIDE) char own_buffer[64 * WIDE];
 
-static void string_of_20(char *p)
+static void string_of_20(const struct call *c, char *p)
 {
-    fill(p, 64, 'b');
-    fill(p, 20, 'a');
-    p[20] = 0;
+    fill_for(c, p, 64 * c->unit, 'b');
+    fill_for(c, p, 20 * c->unit, 'a');
+    fill(p + 20 * c->unit, c->unit, 0);
 }
 
 static NOINLINE void overlap_outside(const struct call *c)
 {
-    string_of_20(own_buffer);
+    string_of_20(c, own_buffer);
     c->call(own_buffer, 0);
 }
 
 static NOINLINE void overlap_in_block(const struct call *c)
 {
-    char *block = malloc(64);
-    string_of_20(block);
+    char *block = malloc(64 * c->unit);
+    string_of_20(c, block);
     c->call(block, 0);
     free(block);
 }
@@ -273,11 +343,12 @@ static void run_bad(void)
 static NOINLINE void do_silent(const struct call *c, size_t bytes, size_t offset)
 {
     char *block = take(c, bytes);
-    size_t n = bytes - offset;
-    if (c->kind == STRING || c->kind == PATH)
-        block[bytes - 1] = 0;
+    offset -= offset % c->unit;
+    size_t n = (bytes - offset) / c->unit;
+    if (c->kind == STRING || c->kind == DIGITS || c->kind == BLANKS || c->kind == PATH)
+        fill(block + bytes - c->unit, c->unit, 0);
     if (c->kind == APPEND)
-        block[offset] = 0;
+        fill(block + offset, c->unit, 0);
     print_result(c, bytes == SMALL ? "slab" : "large", c->call(block + offset, n), block, bytes);
     free(block);
 }
@@ -350,6 +421,8 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
     fill(letters, SPACE - 1, 'a');
+    for (size_t i = 0; i < SPACE / WIDE - 1; i++)
+        wide_letters[i] = L'a';
     open_streams();
     if (strcmp(mode, "bad") == 0)
         run_bad();
@@ -359,7 +432,8 @@ int main(int argc, char **argv)
         run_unreadable();
     else
         for (size_t i = 0; i < CALLS; i++)
-            fprintf(results, "%s %s %s %d %u %u\n", calls[i].function, calls[i].role,
-                    calls[i].kind_name, calls[i].line, calls[i].bytes, calls[i].distance);
+            fprintf(results, "%s %s %s %d %u %u %u\n", calls[i].function, calls[i].role,
+                    calls[i].kind_name, calls[i].line, calls[i].bytes, calls[i].distance,
+                    calls[i].unit);
     return 0;
 }

@@ -66,7 +66,7 @@ def a_block(size):
     return f"a{'n' * (size in (8, 11, 80))} {size}-byte block"
 
 
-def wanted_of(function, role, kind, line, copied, distance):
+def wanted_of(function, role, kind, line, copied, distance, unit):
     """The errors of a row: those in blocks in each place."""
     entry, name = entry_of(function), f"{function}_{role}"
     if kind == "OVERLAP":
@@ -82,25 +82,25 @@ def wanted_of(function, role, kind, line, copied, distance):
         return found
     for size_name, size in SIZES.items():
         block = f"{size}-byte block"
-        for place, n, text in (("end", size + 1, f", the last 1 past the end of a {block}"),
+        for place, n, text in (("end", size + unit, f", the last {unit} past the end of a {block}"),
                                ("past", 4, f", just past the end of a {block}"),
                                ("far", 4, f", 4 bytes past the end of a {block}"),
                                ("before", 16, f", 8 bytes before a {block}"),
                                ("freed", size, f", at offset 0 of a freed {block}"),
                                ("freed_inside", 4, f", at offset 8 of a freed {block}")):
-            if kind == "PATH" and size > 4096 and place in ("end", ):
+            if kind == "PATH" and size > 4096 and place == "end":
                 continue  # the kernel reads at most 4,096 bytes
             is_write = kind == "WRITE" or (kind == "APPEND" and place == "end")
-            if kind in ("STRING", "APPEND", "PATH") and place != "end":
-                n = 1  # how far it reaches is not said
+            if kind in ("STRING", "DIGITS", "BLANKS", "APPEND", "PATH") and place != "end":
+                n = unit  # how far it reaches is not said
             text = f"{'write' if is_write else 'read'} of {n} byte{'s'[:n > 1]} by {entry}{text}"
             found.append(("wua" if is_write else "rua", entry, text, ("call_" + name, f"{size_name}_{place}"), line, 1))
     return found
 
 
-rows = [(f, role, kind, int(line), int(copied), int(distance))
-        for f, role, kind, line, copied, distance in map(str.split, plain("accesses", "list").splitlines())]
-crimes = [r for r in rows if r[2] in ("READ", "WRITE", "STRING", "APPEND", "PATH", "FIXED_READ", "FIXED_WRITE", "OVERLAP")]
+rows = [(f, role, kind, *map(int, numbers)) for f, role, kind, *numbers in map(str.split, plain("accesses", "list").splitlines())]
+crimes = [r for r in rows if r[2] in ("READ", "WRITE", "STRING", "DIGITS", "BLANKS", "APPEND", "PATH", "FIXED_READ", "FIXED_WRITE",
+                               "OVERLAP")]
 check("functions without a row", checked_functions() - {r[0] for r in crimes}, set())
 check("rows without a function", {r[0] for r in rows} - checked_functions(), set())
 
@@ -159,6 +159,21 @@ for case, call in (("damaged_twice", write(42, 2)), ("damaged_both", write(42, 2
     check(f"{case}: another one", [e[0] for e in found if "memcpy" not in e[1]], ["wua"])
 check("late only", [(e[0], "memcpy" in e[1]) for e in cases("directly")], [("wua", False)])
 check("appended to a freed block", [e[0] for e in cases("appended_freed")], ["rua", "wua"])
+
+# ---- arguments beside the text or the array -----------------------------------------------------------------
+def freed(kind, function):
+    return ("wua" if kind == "write" else "rua", f"{kind} of 8 bytes by {function}, at offset 0 of a freed 40-byte block", 1)
+
+
+check("end of a number", cases("end_freed"), [freed("write", "strtod"), freed("write", "strtol")])
+check("rest of a text", [e for e in cases("rest_freed", status=(-signal.SIGSEGV,)) if e[0] == "wua"],
+      [freed("write", "strsep"), freed("write", "strtok_r")])
+check("number of elements", cases("count_freed"), [freed("read", "lfind"), freed("read", "lsearch")])
+check("between two tokens", cases("text_freed"), [("rua", "read of 1 byte by strtok, at offset 2 of a freed 40-byte block", 1)])
+BYTES = (1 << 64) - 1
+check("a product that wraps", cases("product"),
+      [("rua", f"read of {BYTES} bytes by {f}, the last {BYTES - 40} past the end of a 40-byte block", 1) for f in ("bsearch", "lfind")])
+check("a comparison that does not return", cases("comparison_jumps"), [])
 
 # ---- options ---------------------------------------------------------------------------------------------
 check("--on-error=abort", cases("once", "--on-error=abort", status=(-signal.SIGABRT,))[-1:], ONE)

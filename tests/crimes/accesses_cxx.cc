@@ -13,6 +13,8 @@
 int main()
 {
     std::string text;
+    std::wstring wide;
+    std::vector<std::wstring> wide_words;
     std::vector<char> bytes;
     std::vector<std::string> words;
     std::map<std::string, int> numbers;
@@ -22,6 +24,12 @@ int main()
             text.insert(text.size() / 2, "zz");
         if (i % 11 == 0)
             text.erase(0, 1);
+        wide += static_cast<wchar_t>(L'a' + i % 26);
+        if (i % 7 == 0)
+            wide.insert(wide.size() / 2, L"zz");
+        if (i % 11 == 0)
+            wide.erase(0, 1);
+        wide_words.push_back(wide.substr(wide.find(L'd') % 7, static_cast<std::size_t>(i % 90)));
         bytes.push_back('x');
         bytes.insert(bytes.begin(), static_cast<std::size_t>(i % 5), 'y');
         if (bytes.size() > 500)
@@ -30,12 +38,17 @@ int main()
         numbers[words.back()] = i;
     }
     std::sort(words.begin(), words.end());
+    std::sort(wide_words.begin(), wide_words.end());
+    std::wostringstream wide_out;
+    for (const auto &word : wide_words)
+        wide_out << word.c_str() << std::stol(L"12" + word.substr(0, 1)) << L'\n';
     std::vector<std::string> copy(words);
     std::ostringstream out;
     for (const auto &word : copy)
         out << word.c_str() << '\n';
     std::string all = out.str();
-    std::printf("%zu %zu %zu %zu %zu\n", text.size(), bytes.size(), all.size(), numbers.size(),
+    std::printf("%zu %zu %zu %zu %zu %zu\n", wide_out.str().size(), text.size(), bytes.size(),
+                all.size(), numbers.size(),
                 all.find("never there") == std::string::npos ? all.find("xyz") : 0);
     return 0;
 }

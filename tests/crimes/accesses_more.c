@@ -2,9 +2,11 @@
  * accesses_more.c - bad calls often, in threads, in children, in signal handlers, and together with
  * other bad writes: accesses_more CASE. Each case prints "done" as its last line.
  *
- * rtc-build: -O1 -g -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
+ * rtc-build: -O1 -g -D_GNU_SOURCE -pthread -fno-builtin -fno-inline -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
  */
 #include <pthread.h>
+#include <search.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -261,6 +263,93 @@ static void appended_freed(void)
     strcat(a, "abc");
 }
 
+/* ---- arguments beside the text or the array ---------------------------------------------------- */
+
+static int equal(const void *a, const void *b)
+{
+    return a == b && !a;
+}
+
+static int first_byte(const void *a, const void *b)
+{
+    return *(const unsigned char *)a - *(const unsigned char *)b;
+}
+
+static NOINLINE void *freed_block(void)
+{
+    void *block = first_block();
+    free(block);
+    return block;
+}
+
+static void end_freed(void)
+{
+    strtol("12", freed_block(), 10);
+    strtod("12", freed_block());
+}
+
+static void rest_freed(void)
+{
+    char text[] = "a b", *rest;
+    strtok_r(text, " ", freed_block());
+    rest = freed_block();
+    strsep((char **)(void *)rest, " ");
+}
+
+static void count_freed(void)
+{
+    size_t *n = (size_t *)(void *)first_block();
+    *n = 0;
+    lfind("a", letters, n, 1, equal);
+    free(n);
+    lfind("a", letters, n, 1, equal);
+    lsearch("a", letters, n, 1, equal);
+}
+
+/* The text is freed between two tokens. */
+static void text_freed(void)
+{
+    char *text = first_block();
+    strcpy(text, "a b c");
+    strtok(text, " ");
+    free(text);
+    strtok(NULL, " ");
+}
+
+/* The product of number and size is 4 in 64 bits. */
+static void product(void)
+{
+    char *block = first_block();
+    size_t n = SIZE_MAX / 4 + 2;
+    bsearch(block, block, n, 4, equal);
+    lfind(block, block, &n, 4, equal);
+    free(block);
+}
+
+static jmp_buf away;
+
+static int jump_away(const void *a, const void *b)
+{
+    (void)a;
+    (void)b;
+    longjmp(away, 1);
+}
+
+static void comparison_jumps(void)
+{
+    char *block = first_block();
+    size_t n = 40;
+    for (char *volatile p = block; p; p = NULL)
+        if (setjmp(away) == 0)
+            qsort(p, 40, 1, jump_away);
+        else if (setjmp(away) == 0)
+            bsearch(p, p, 40, 1, jump_away);
+        else if (setjmp(away) == 0)
+            lsearch(p, p, &n, 1, jump_away);
+    qsort(block, 40, 1, first_byte);
+    free(block);
+}
+
 /* A write without its code, as before. */
 static void directly(void)
 {
@@ -287,6 +376,12 @@ static const struct {
              {"damaged_both", damaged_both},
              {"damaged_later", damaged_later},
              {"appended_freed", appended_freed},
+             {"end_freed", end_freed},
+             {"rest_freed", rest_freed},
+             {"count_freed", count_freed},
+             {"text_freed", text_freed},
+             {"product", product},
+             {"comparison_jumps", comparison_jumps},
              {"directly", directly}};
 
 int main(int argc, char **argv)
