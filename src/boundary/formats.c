@@ -12,6 +12,7 @@
 #include "check.h"
 #include "next_functions.h"
 #include "string_length.h"
+#include "string_reads.h"
 
 /* The same argument list, walked by several functions. */
 struct arguments {
@@ -79,6 +80,13 @@ static const char *read_length(const char *s, enum length *out)
     return s;
 }
 
+static void check_written(const void *p, uint64_t bytes, uint32_t entry, const struct entry *at)
+{
+    if (is_in_heap(p) && unlikely(!is_allowed(p, bytes)))
+        access_refused(&(struct access){.at = p, .bytes = bytes, .is_write = true, .entry = entry},
+                       at);
+}
+
 /* A string of characters or wide characters was read, or written, up to its end. */
 static void check_string(const void *s, int limit, bool is_wide, bool is_write, uint32_t entry,
                          const struct entry *at)
@@ -91,20 +99,10 @@ static void check_string(const void *s, int limit, bool is_wide, bool is_write, 
             ;
     bytes =
         is_wide ? bytes * sizeof(wchar_t) : string_bytes(s, limit < 0 ? SIZE_MAX : (size_t)limit);
-    if (likely(is_allowed(s, bytes)))
-        return;
     if (is_write)
-        access_refused(&(struct access){.at = s, .bytes = bytes, .is_write = true, .entry = entry},
-                       at);
+        check_written(s, bytes, entry, at);
     else
-        access_refused_search(s, bytes, entry, at);
-}
-
-static void check_written(const void *p, uint64_t bytes, uint32_t entry, const struct entry *at)
-{
-    if (is_in_heap(p) && unlikely(!is_allowed(p, bytes)))
-        access_refused(&(struct access){.at = p, .bytes = bytes, .is_write = true, .entry = entry},
-                       at);
+        string_read(s, bytes, entry, at);
 }
 
 /* ---- printf ---------------------------------------------------------------------------------- */

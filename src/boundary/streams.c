@@ -8,15 +8,12 @@
 #include "formats.h"
 #include "next_functions.h"
 #include "string_length.h"
+#include "string_reads.h"
 
-/* A string that is read up to its end. */
-#define READS_TEXT(s, name)                                             \
-    do {                                                                \
-        if (access_is_on && is_in_heap(s)) {                            \
-            size_t bytes_ = string_bytes(s, SIZE_MAX);                  \
-            if (unlikely(!is_allowed(s, bytes_)))                       \
-                access_refused_search(s, bytes_, ENTRY_##name, CALLER); \
-        }                                                               \
+#define READS_TEXT(s, name)                             \
+    do {                                                \
+        if (access_is_on)                               \
+            string_read_whole(s, ENTRY_##name, CALLER); \
     } while (0)
 
 /* size * n, as large as can be if it is larger. */

@@ -282,7 +282,7 @@ ALWAYS_INLINE bool is_good_string(const char *s, size_t n)
 
 #define CHECK_COMPARISON(a, b, n, caseless, name)                                          \
     do {                                                                                   \
-        if (access_is_on && (is_in_heap(a) || is_in_heap(b)) &&                            \
+        if ((is_in_heap(a) || is_in_heap(b)) && !is_skipped(SITE) &&                       \
             unlikely(!is_good_string(a, n) || !is_good_string(b, n)))                      \
             compare_slowly(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER); \
     } while (0)
@@ -321,7 +321,7 @@ COMPARISON_N(strncasecmp, STRNCASECMP, true);
     EXPORT char *name(const char *s, int c)                \
     {                                                      \
         char *found = NEXT_OF(name)(s, c);                 \
-        if (access_is_on && is_in_heap(s))                 \
+        if (is_in_heap(s) && !is_skipped(SITE))            \
             READ_STRING(s, FOUND_OR_END(s, found), entry); \
         return found;                                      \
     }                                                      \
