@@ -59,10 +59,21 @@ static NOINLINE void check_path(const char *path, uint32_t entry, const struct e
         refuse(path, allowed + 1, false, entry, at);
 }
 
-/* Copy what the kernel is about to read; false: it cannot be read. */
-static bool copy_argument(void *to, uint64_t from, size_t bytes)
+/* Is it certain that it can be read: in a block in use, or in the page of the caller's frame? */
+static bool is_readable(uint64_t from, size_t bytes, const struct entry *at)
 {
-    return from && os_copy(to, (const void *)from, bytes) == bytes;
+    const uint64_t page = 4096;
+    return (from / page == (uintptr_t)at / page && (from + bytes - 1) / page == from / page) ||
+           (is_in_heap((const void *)from) && is_surely_allowed((const void *)from, bytes));
+}
+
+/* Copy what the kernel is about to read; false: it cannot be read. */
+static bool copy_argument(void *to, uint64_t from, size_t bytes, const struct entry *at)
+{
+    if (unlikely(!is_readable(from, bytes, at)))
+        return from && os_copy(to, (const void *)from, bytes) == bytes;
+    memcpy(to, (const void *)from, bytes);
+    return true;
 }
 
 static NOINLINE void check_sized(uint64_t p, uint64_t length_at, uint32_t entry,
@@ -70,21 +81,24 @@ static NOINLINE void check_sized(uint64_t p, uint64_t length_at, uint32_t entry,
 {
     socklen_t length;
     check_range(length_at, sizeof length, true, entry, at);
-    if (is_in_heap((const void *)p) && copy_argument(&length, length_at, sizeof length))
+    if (is_in_heap((const void *)p) && copy_argument(&length, length_at, sizeof length, at))
         check_range(p, length, true, entry, at);
 }
 
+/* In parts, as each may cost a system call to see whether it can be read. */
 static NOINLINE void check_vector(uint64_t vector, uint64_t count, bool is_write, uint32_t entry,
                                   const struct entry *at)
 {
+    struct iovec part[16];
     if (count > IOV_MAX)
         return; /* EINVAL */
-    check_range(vector, count * sizeof(struct iovec), false, entry, at);
-    for (uint64_t i = 0; i < count; i++) {
-        struct iovec part;
-        if (!copy_argument(&part, vector + i * sizeof part, sizeof part))
+    check_range(vector, count * sizeof part[0], false, entry, at);
+    for (uint64_t done = 0, n; done < count; done += n) {
+        n = count - done < 16 ? count - done : 16;
+        if (!copy_argument(part, vector + done * sizeof part[0], n * sizeof part[0], at))
             return;
-        check_range((uintptr_t)part.iov_base, part.iov_len, is_write, entry, at);
+        for (uint64_t i = 0; i < n; i++)
+            check_range((uintptr_t)part[i].iov_base, part[i].iov_len, is_write, entry, at);
     }
 }
 
@@ -92,7 +106,7 @@ static NOINLINE void check_message(uint64_t message, uint32_t entry, const struc
 {
     struct msghdr m;
     check_range(message, sizeof m, false, entry, at);
-    if (!copy_argument(&m, message, sizeof m))
+    if (!copy_argument(&m, message, sizeof m, at))
         return;
     check_range((uintptr_t)m.msg_name, m.msg_namelen, false, entry, at);
     check_range((uintptr_t)m.msg_control, m.msg_controllen, false, entry, at);
