@@ -240,7 +240,8 @@ enum image_end {
 /* 0x400u: minor version 6, no longer used by readers */
 #define IMAGE_FAULT_OF_FREED \
     0x800u /* killed at an address read from freed memory (by its fill); minor version 7 */
-#define IMAGE_PYTHON_MALLOC 0x1000u /* PYTHONMALLOC makes python use malloc; minor version 12 */
+#define IMAGE_GUARDS_BOUNDED 0x2000u /* blocks were not guarded, because of vm.max_map_count */
+#define IMAGE_PYTHON_MALLOC 0x1000u  /* PYTHONMALLOC makes python use malloc; minor version 12 */
 
 /* image_header.checks: minor version 2; 0 in files of earlier versions */
 #define CHECK_MADE 0x01u        /* the field is valid */

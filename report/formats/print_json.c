@@ -137,6 +137,7 @@ static void print_limits(struct json *j, const struct image *image)
         {IMAGE_INHERITED_UNSURE, "inherited_unsure"},
         {IMAGE_METADATA_PRIVATE, "metadata_private"},
         {IMAGE_HANDLER_STARVED, "handler_starved"},
+        {IMAGE_GUARDS_BOUNDED, "guards_bounded"},
     };
 
     open_array(j, "limits");

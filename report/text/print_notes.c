@@ -80,6 +80,9 @@ static void note_flags(const struct report *r, struct notes *notes)
          "not sure what it had from its parent: frees of such blocks were believed"},
         {IMAGE_SANDBOXED, false,
          "entered a sandbox: only system calls in use before it were made since"},
+        {IMAGE_GUARDS_BOUNDED, false,
+         "some blocks were not guarded: Linux before 6.13 needs mappings for them "
+         "(vm.max_map_count)"},
         {IMAGE_HANDLER_STARVED, true,
          "a signal handler that interrupted malloc or free got no memory: little is kept for that"},
     };

@@ -182,7 +182,10 @@ struct thread {
     bool timed;        /* an operation is being timed */
     bool stacks_plain; /* stacks are captured without timing them */
     uint32_t cost_seed;
-    uint32_t number; /* the thread number stored in block words */
+    int32_t guard_left; /* allocations until one may be guarded; below 0: now (track/guarded.c) */
+    uint32_t guard_seed, guard_passed;
+    uint64_t guard_rest; /* TSC before which none is guarded by default */
+    uint32_t number;     /* the thread number stored in block words */
     uint32_t tid;
     /* Bytes allocated minus bytes freed since the last update of the image's total. */
     int64_t balance;
@@ -271,7 +274,12 @@ ALWAYS_INLINE void thread_count(_Atomic uint64_t *counter)
 
 extern HIDDEN __thread struct thread *self; /* NULL: not registered yet, or past its end */
 
-enum self_state { SELF_REGISTERING = 1, SELF_GONE = 2, SELF_IN_FALLBACK = 4 };
+enum self_state {
+    SELF_REGISTERING = 1,
+    SELF_GONE = 2,
+    SELF_IN_FALLBACK = 4,
+    SELF_BLOCKS_FAULTS = 8, /* the program has blocked SIGSEGV (intercept/signals.c) */
+};
 extern HIDDEN __thread uint32_t self_state;
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -287,6 +295,7 @@ enum lock_rank {
     RANK_CENTRAL = 3,       /* one size class */
     RANK_LARGE = 4,         /* quarantine of large blocks */
     RANK_CLIENT_BLOCKS = 4, /* client blocks (custom allocators) */
+    RANK_GUARDS = 4,        /* units of guarded blocks */
     RANK_UNITS = 5,         /* runs of units, growth of the heap */
     RANK_COPY = 6,          /* copying a slab's records after a fork */
     RANK_PENDING = 6,       /* pending reports of mapped and unmapped ranges */

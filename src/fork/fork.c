@@ -25,6 +25,7 @@
  * The lock `forking` has rank 0: it is taken before all others.
  */
 #include "fork_priv.h"
+#include "guard.h"
 
 #define STALLED_NS 2000000000ull
 #define COPY_LOOK_NS 10000000ull
@@ -401,6 +402,7 @@ static void parts_after_fork(const struct lease *lease)
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);
+    guard_after_fork(whole);
     pending_after_fork(whole);
     client_block_after_fork(whole);
     depot_after_fork(fresh);

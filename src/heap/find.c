@@ -66,7 +66,7 @@ uint64_t pool_room(const struct found *f)
 {
     if (is_slab(f->kind))
         return size_class[f->kind - 1].slot_bytes - 1;
-    return ((uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT) - note_of(f->head)->lead - 1;
+    return large_room(f->head);
 }
 
 uint64_t pool_request(const struct found *f, const struct block_record *b, uint64_t word)

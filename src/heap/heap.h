@@ -243,6 +243,8 @@ void large_give(const struct found *f);
 bool large_evict_all(void);
 /* Grow or shrink in place; false: impossible. */
 bool large_resize(const struct found *f, uint64_t request);
+/* The largest request that fits the block's place. */
+uint64_t large_room(const struct unit *head);
 void large_after_fork(bool trusted);
 
 /* ---- all blocks (each.c) --------------------------------------------------------------------- */

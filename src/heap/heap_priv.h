@@ -25,13 +25,18 @@ struct unit_note {
         /* large block: its length; the copy in the record may be written by readers of the file */
         uint32_t units;
     };
-    uint32_t fresh; /* slab: this slot and those above were never allocated */
+    union {
+        uint32_t fresh; /* slab: this slot and those above were never allocated */
+        /* guarded block: number of its accessible pages, from the second page of its units on */
+        uint32_t pages;
+    };
     /* slab: never allocated slots are filled as redzone up to this offset */
     _Atomic uint32_t filled;
-    bool reported_free; /* each unit: free, and reported as released */
-    bool huge;          /* each unit: in a chunk advised for huge pages; never cleared */
-    bool advised;       /* large block: huge pages are advised inside */
-    uint32_t lead;      /* large block: bytes before it in its first unit */
+    bool reported_free;    /* each unit: free, and reported as released */
+    bool huge;             /* each unit: in a chunk advised for huge pages; never cleared */
+    bool advised;          /* large block: huge pages are advised inside */
+    _Atomic uint8_t guard; /* GUARD_*, of each unit: it belongs to guarded blocks (guard.c) */
+    uint32_t lead;         /* large block: bytes before it in its first unit */
 };
 
 extern HIDDEN struct unit_note *unit_note;
@@ -57,6 +62,50 @@ ALWAYS_INLINE uint64_t *bits_of(const struct unit *u)
 {
     return slab_bits[u - heap.unit].free;
 }
+
+/* ---- guard.c ---------------------------------------------------------------------------------- */
+
+#define GUARD_UNIT 1u /* each unit: no access by anyone but guard.c and the program */
+#define GUARD_DATA 2u /* head: the pages of the block are accessible, it is in use */
+#define GUARD_OPEN 4u /* head: all pages are accessible, after a bad access or without guards */
+/* head of a block in use: the pages before and after it are accessible, after a bad access */
+#define GUARD_OPEN_BEFORE 8u
+#define GUARD_OPEN_AFTER 16u
+
+ALWAYS_INLINE uint32_t guard_bits(const struct unit *u)
+{
+    return atomic_load_explicit(&note_of(u)->guard, memory_order_relaxed);
+}
+
+/* The bytes of a large block's units that are accessible while it is in use, from the first unit. */
+ALWAYS_INLINE uint64_t large_first_byte(const struct unit *head)
+{
+    return guard_bits(head) ? PAGE_BYTES : 0;
+}
+
+ALWAYS_INLINE uint64_t large_end_byte(const struct unit *head)
+{
+    const struct unit_note *note = note_of(head);
+    return guard_bits(head) ? ((uint64_t)note->pages + 1) * PAGE_BYTES
+                            : (uint64_t)note->units << RTC_UNIT_SHIFT;
+}
+
+/* Evict all guarded blocks from the quarantine, and give up vacant units.  false: there were none. */
+bool guard_evict_all(void);
+
+/* ---- for guard.c (large.c) --------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+struct large_record *large_record_take(void);
+/* The record's block is gone; the record stays with its units. */
+void large_record_clear(struct large_record *r);
+/* Where a block lies in its units. */
+struct large_shape {
+    uint64_t units, lead, request;
+};
+/* Enter a block and its record into the tables; its state is set later, by block_publish. */
+void large_enter(struct unit *head, struct large_record *r, const struct large_shape *shape,
+                 struct found *f);
 
 /* ---- units.c: free runs ---------------------------------------------------------------------- */
 

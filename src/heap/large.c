@@ -65,7 +65,7 @@ static bool more_records(void)
     return true;
 }
 
-static struct large_record *record_take(void)
+struct large_record *large_record_take(void)
 {
     lock_take(&large.records_lock);
     bool any = large.vacant_count || more_records();
@@ -82,14 +82,19 @@ void large_start(void)
     lock_drop(&large.records_lock);
 }
 
-void large_record_vacate(struct large_record *r)
+void large_record_clear(struct large_record *r)
 {
-    lock_take(&large.records_lock);
     uint64_t word = atomic_load_explicit(&r->block.word, memory_order_relaxed);
     /* the generation is kept: it distinguishes the slot's lifetimes */
     atomic_store_explicit(&r->block.word, word & (uint64_t)BLOCK_GEN_MASK << BLOCK_GEN_SHIFT,
                           memory_order_release);
     atomic_store_explicit(&r->superseded, 0, memory_order_relaxed);
+}
+
+void large_record_vacate(struct large_record *r)
+{
+    lock_take(&large.records_lock);
+    large_record_clear(r);
     /* else the record is not reused */
     if (large.vacant_count < countof(large.vacant) - LARGE_CHUNK)
         large.vacant[large.vacant_count++] = r;
@@ -98,7 +103,7 @@ void large_record_vacate(struct large_record *r)
 
 struct large_record *large_record_copy(const struct unit *head, const struct large_record *from)
 {
-    struct large_record *to = record_take();
+    struct large_record *to = large_record_take();
     if (!to)
         return NULL;
     to->unit = unit_number(head);
@@ -112,11 +117,17 @@ struct large_record *large_record_copy(const struct unit *head, const struct lar
 
 void large_record_distrust(struct large_record *r)
 {
-    r->request = (r->units << RTC_UNIT_SHIFT) - r->lead - 1;
+    r->request = large_room(heap.unit + r->unit);
     block_distrust(&r->block, 1, sizeof *r);
 }
 
 /* ---- allocation ------------------------------------------------------------------------------ */
+
+uint64_t large_room(const struct unit *head)
+{
+    /* a guard page takes the place of the redzone */
+    return large_end_byte(head) - note_of(head)->lead - (guard_bits(head) ? 0 : 1);
+}
 
 static void set_units(struct unit *head, uint64_t from, uint64_t to)
 {
@@ -191,6 +202,28 @@ static void huge_end(struct unit *head, uint64_t units)
     atomic_fetch_sub_explicit(&large.huge_blocks, 1, memory_order_relaxed);
 }
 
+void large_enter(struct unit *head, struct large_record *r, const struct large_shape *shape,
+                 struct found *f)
+{
+    r->unit = unit_number(head);
+    r->units = shape->units;
+    r->lead = shape->lead;
+    r->epoch = fork_epoch();
+    atomic_store_explicit(&r->request, shape->request, memory_order_relaxed);
+    set_units(head, 1, shape->units);
+    head->back = 0;
+    note_of(head)->units = (uint32_t)shape->units;
+    note_of(head)->lead = (uint32_t)shape->lead;
+    if (likely(!guard_bits(head)))
+        huge_begin(head, shape->request);
+    atomic_store_explicit(&head->epoch, (uint32_t)r->epoch, memory_order_relaxed);
+    atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
+                          memory_order_release); /* pairs with pool_find */
+    *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
+    redzone_put_before_large(head);
+    redzone_put_large(f, (void *)large_start_of(head), shape->request);
+}
+
 void *large_take(size_t request, size_t align, bool *clean, struct found *f)
 {
     uint64_t lead = lead_for(align), n = units_for(request, lead);
@@ -199,29 +232,13 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
         head = take_units(n, align, clean);
     if (!head)
         return NULL;
-    struct large_record *r = record_take();
+    struct large_record *r = large_record_take();
     if (!r) {
         units_give(head, n, !*clean);
         return NULL;
     }
-    r->unit = unit_number(head);
-    r->units = n;
-    r->lead = lead;
-    r->epoch = fork_epoch();
-    atomic_store_explicit(&r->request, request, memory_order_relaxed);
-    set_units(head, 1, n);
-    head->back = 0;
-    note_of(head)->units = (uint32_t)n;
-    note_of(head)->lead = (uint32_t)lead;
-    huge_begin(head, request);
-    atomic_store_explicit(&head->epoch, (uint32_t)r->epoch, memory_order_relaxed);
-    atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
-                          memory_order_release); /* pairs with pool_find */
-    *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
-    void *block = (void *)large_start_of(head);
-    redzone_put_before_large(head);
-    redzone_put_large(f, block, request);
-    return block;
+    large_enter(head, r, &(struct large_shape){n, lead, request}, f);
+    return (void *)large_start_of(head);
 }
 
 /* ---- free ------------------------------------------------------------------------------------ */
@@ -294,7 +311,7 @@ uint64_t large_quarantined(void)
 
 bool large_is_filled(const struct unit *head)
 {
-    return resident_bytes(note_of(head)->units) || heap_in_file();
+    return !guard_bits(head) && (resident_bytes(note_of(head)->units) || heap_in_file());
 }
 
 ALWAYS_INLINE void keep(struct unit *head, uint64_t n, uint8_t pages)
@@ -332,7 +349,7 @@ bool large_evict_all(void)
     while (large.head != large.tail)
         evict_oldest();
     lock_drop(&large.lock);
-    return any;
+    return guard_evict_all() || any;
 }
 
 /*
@@ -354,6 +371,8 @@ bool large_resize(const struct found *f, uint64_t request)
     uint64_t have = note_of(f->head)->units, lead = note_of(f->head)->lead,
              want = units_for(request, lead);
     bool clean;
+    if (guard_bits(f->head)) /* it moves, and the old pages become inaccessible */
+        return false;
     if (want > have) {
         if (!units_take_at(f->head + have, want - have, &clean))
             return false;

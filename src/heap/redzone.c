@@ -179,13 +179,12 @@ static uint64_t large_width(void)
 
 static uint64_t large_reach(const struct found *f, uint64_t request)
 {
-    uint64_t room = (uint64_t)note_of(f->head)->units << RTC_UNIT_SHIFT;
-    return least(room - note_of(f->head)->lead - request, large_width());
+    return least(large_end_byte(f->head) - note_of(f->head)->lead - request, large_width());
 }
 
 static uint64_t before_large_bytes(const struct unit *head)
 {
-    return least(note_of(head)->lead, large_width());
+    return least(note_of(head)->lead - large_first_byte(head), large_width());
 }
 
 void redzone_put_before_large(const struct unit *head)

@@ -14,6 +14,7 @@
  *
  * The heap grows with the lock of units.c held, or while only one thread runs.
  */
+#include "guard.h"
 #include "heap_priv.h"
 
 #include <errno.h>
@@ -314,7 +315,9 @@ static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
     uint32_t copied = 0;
     for (uint64_t i = 1; i < end;) {
         uint64_t length = run_length(heap.unit + i);
-        if (!length && !is_foreign(i)) {
+        if (guard_bits(heap.unit + i)) {
+            guard_copy(to, from, heap.unit + i);
+        } else if (!length && !is_foreign(i)) {
             memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
             if (++copied % PROGRESS_UNITS == 0)
                 atomic_fetch_add_explicit(progress, 1, memory_order_relaxed);
@@ -371,4 +374,5 @@ void heap_put_back(void *copy)
     copy_in_use((char *)heap.base, copy, &unused_progress);
     os_unmap(copy, bytes);
     space.in_file = false;
+    guard_restore();
 }

@@ -22,6 +22,10 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -117,6 +121,16 @@ int os_read_only(void *at, size_t bytes)
 int os_protect(void *at, size_t bytes, int protection)
 {
     return (int)CALL3(SYS_mprotect, at, bytes, protection);
+}
+
+int os_guard(void *at, size_t bytes)
+{
+    return advise(at, bytes, MADV_GUARD_INSTALL);
+}
+
+int os_unguard(void *at, size_t bytes)
+{
+    return advise(at, bytes, MADV_GUARD_REMOVE);
 }
 
 /*

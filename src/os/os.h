@@ -48,6 +48,9 @@ bool os_sandboxed(void);
 /* Clear that state in the detached process, which is not in the sandbox of the ended program. */
 void os_exit_sandbox(void);
 
+/* The start of random numbers in tests; 0: not set. */
+uint64_t os_test_seed(void);
+
 /* Does valgrind run the program, with a tool that does not replace malloc? */
 bool os_by_valgrind(void);
 
@@ -89,6 +92,12 @@ bool os_disown(uintptr_t start, uintptr_t end);
 int os_allow(void *at, size_t bytes);                   /* read and write */
 int os_read_only(void *at, size_t bytes);               /* read */
 int os_protect(void *at, size_t bytes, int protection); /* `protection` as for mprotect */
+/*
+ * Release pages and make them inaccessible without a mapping of their own (MADV_GUARD_INSTALL), and
+ * the reverse.  Pages of a file keep their contents.
+ */
+int os_guard(void *at, size_t bytes);
+int os_unguard(void *at, size_t bytes);
 /*
  * Allocate the pages of a file mapping, so that a full file system is an error here instead of a
  * SIGBUS in the program.  The range must be writable.

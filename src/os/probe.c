@@ -10,6 +10,7 @@
  * | hugepage    | kernel config | small pages                                                  |
  * | dontdump    | Linux 3.4    | core dumps contain the runtime's metadata                     |
  * | user_dispatch | Linux 5.11 | events=all, its only user, is not available                   |
+ * | guard_pages | Linux 6.13   | mprotect, for a limited number of guarded blocks              |
  * | run_file    | -            | records are private: the program runs without a report        |
  * | quiesce     | -            | (tests only) a fork does not wait for other threads           |
  */
@@ -24,6 +25,7 @@
 static _Atomic uint64_t missing;
 static _Atomic bool sandboxed;
 static bool by_valgrind;
+static uint64_t test_seed;
 
 static const char *const feature_name[] = {
 #define FEATURE(id, name) name,
@@ -62,6 +64,11 @@ bool os_sandboxed(void)
     return atomic_load_explicit(&sandboxed, memory_order_relaxed);
 }
 
+uint64_t os_test_seed(void)
+{
+    return test_seed;
+}
+
 bool os_by_valgrind(void)
 {
     return by_valgrind;
@@ -86,10 +93,15 @@ static void switch_off(const char *list)
 
 void os_start(char *const *envp)
 {
-    static const char without[] = "RTCHECK_TEST_WITHOUT=", fail[] = "RTCHECK_TEST_FAIL=";
+    static const char without[] = "RTCHECK_TEST_WITHOUT=", fail[] = "RTCHECK_TEST_FAIL=",
+                      seed[] = "RTCHECK_TEST_SEED=";
     for (; envp && *envp; envp++) {
         if (text_starts(*envp, without))
             switch_off(*envp + sizeof without - 1);
+        if (text_starts(*envp, seed)) {
+            const char *digits = *envp + sizeof seed - 1;
+            text_parse_decimal(&digits, &test_seed);
+        }
         if (text_starts(*envp, fail)) {
             const char *digits = *envp + sizeof fail - 1;
             uint64_t n;
