@@ -64,6 +64,16 @@ ALWAYS_INLINE bool is_surely_allowed(const void *p, uint64_t bytes)
     return owner_kind(owner) == UNIT_LARGE && is_allowed_in_large(offset, bytes, owner);
 }
 
+/* Is the address in units of a large block?  Of these some are guarded: reads past their end fault. */
+ALWAYS_INLINE bool may_be_guarded(const void *p)
+{
+    uint64_t offset = (uintptr_t)p - heap.base;
+    const struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
+    return offset < atomic_load_explicit(&heap.bytes, memory_order_relaxed) &&
+           owner_kind(atomic_load_explicit(&(u - u->back)->owner, memory_order_acquire)) ==
+               UNIT_LARGE;
+}
+
 /* For an address in the heap: may these bytes be accessed? */
 ALWAYS_INLINE bool is_allowed(const void *p, uint64_t bytes)
 {

@@ -27,6 +27,18 @@
             READ_STRING(s, string_bytes(s, n), name); \
     } while (0)
 
+/*
+ * As string_bytes, for a string that the program's call may not read to its end: only the block is read, and
+ * one byte more is counted if the string does not end there.
+ */
+static size_t string_bytes_in_block(const char *s, size_t n)
+{
+    if (likely(!may_be_guarded(s)))
+        return string_bytes(s, n);
+    size_t known = access_allowed((uintptr_t)s, n), length = NEXT_OF(strnlen)(s, known);
+    return length < known || known < n ? length + 1 : n;
+}
+
 /* ---- lengths --------------------------------------------------------------------------------- */
 
 static NOINLINE size_t measured(const char *s, size_t length)
@@ -254,7 +266,7 @@ struct comparison {
 /* Bytes of s that may be read, as far as the string reaches. *is_short: it does not end there. */
 static uint64_t readable(const char *s, size_t n, bool *is_short)
 {
-    uint64_t bytes = string_bytes(s, n), known = access_allowed((uintptr_t)s, bytes);
+    uint64_t bytes = string_bytes_in_block(s, n), known = access_allowed((uintptr_t)s, bytes);
     *is_short = is_in_heap(s) && known < bytes;
     return is_in_heap(s) ? known : bytes;
 }
@@ -277,7 +289,7 @@ static COLD void compare_slowly(const struct comparison *c, const struct entry *
 /* Is it certain, without looking at the characters one by one, that only the block is read? */
 ALWAYS_INLINE bool is_good_string(const char *s, size_t n)
 {
-    return !is_in_heap(s) || is_allowed(s, string_bytes(s, n));
+    return !is_in_heap(s) || is_allowed(s, string_bytes_in_block(s, n));
 }
 
 #define CHECK_COMPARISON(a, b, n, caseless, name)                                          \
