@@ -438,6 +438,7 @@ static bool has_effect(const char *option)
                                          "cost-every",
                                          "access",
                                          "access-every",
+                                         "guard",
                                          "track-fds",
                                          "on-error",
                                          "error-limit",

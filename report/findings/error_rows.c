@@ -16,6 +16,8 @@ static const char *call_label(const struct error *e)
         return "queried";
     if (e->kind == ERROR_DUF && !error_is_realloc(e))
         return "freed again";
+    if (error_is_access(e) && e->crash.pc) /* by the program's own code */
+        return e->kind == ERROR_RUA ? "read by" : "written by";
     return e->kind == ERROR_MIS && !error_is_realloc(e) ? "freed" : "called from";
 }
 

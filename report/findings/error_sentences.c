@@ -373,7 +373,10 @@ static void format_access(struct wording *w)
     struct access_verdict v = access_check(first, e->access_length, &block);
 
     fputs(e->kind == ERROR_RUA ? "read of " : "write of ", w->out);
-    bytes_put(w, e->access_length);
+    if (e->crash.pc && !e->crash.access_bytes)
+        fputs("unknown size", w->out);
+    else
+        bytes_put(w, e->access_length);
     if (name)
         fprintf(w->out, " by %s", name);
     if (e->block == 0) {

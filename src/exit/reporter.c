@@ -41,7 +41,7 @@ static int become_reporter(void *argument)
     sigemptyset(&none);
     for (int sig = 1; sig < NSIG; sig++)
         os_restore_action(sig, &(struct os_action){0}); /* actions are not shared with the parent */
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    next.sigprocmask(SIG_SETMASK, &none, NULL);
     next.syscall(SYS_execve, s->path, s->argv, s->envp);
     s->failed = true;
     os_exit_now(127);
@@ -131,11 +131,11 @@ static bool start_reporter(struct start *s)
     s->second_stack = stacks + STACK_BYTES;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    next.pthread_sigmask(SIG_SETMASK, &all, &before);
     int pid = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
     if (pid > 0)
         waitpid(pid, NULL, __WCLONE);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    next.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid > 0) { /* both processes have left this memory */
         os_unmap(stacks, 2 * STACK_BYTES);
         os_unmap(s->envp, bytes);

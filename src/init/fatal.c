@@ -16,6 +16,11 @@
  * (os/helper_stack.c) the kernel would take an alternate stack for free on which a handler of the
  * program waits.
  *
+ * A bad access at a guard page (guard_fault.c) raises SIGSEGV, too, and the program continues.  While
+ * blocks are guarded, our handler of SIGSEGV is therefore not reset at delivery either.  A handler of
+ * the program is replaced by one of ours with the same flags and mask, which calls it for all other
+ * faults.
+ *
  * No handler is installed in the first process of a pid namespace: signals without a handler do not
  * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
  * the handler skips the work.
@@ -28,8 +33,9 @@ static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,  SI
                                 SIGXFSZ, SIGIO,   SIGSYS,  SIGPROF, SIGVTALRM};
 
 static _Atomic bool installed;
-static struct os_action program_action[32]; /* by signal: the default, as the program has set it */
-static _Atomic int postponed;               /* the signal */
+/* By signal: the default, as the program has set it; SIGSEGV: or a handler of the program. */
+static struct os_action program_action[32];
+static _Atomic int postponed; /* the signal */
 static const struct fatal_hooks *hooks;
 
 bool fatal_covers(int signal)
@@ -93,9 +99,11 @@ static bool survives_cut(const siginfo_t *info)
 static void on_fatal(int signal, void *info, void *context)
 {
     bool cut = is_file_cut(signal, info);
+    if (signal == SIGSEGV && guard_fault(info, context))
+        return;
     if (cut && survives_cut(info))
         return;
-    if (signal == SIGBUS)
+    if (signal == SIGBUS || signal == SIGSEGV)
         os_restore_action(signal,
                           &program_action[signal]); /* as SA_RESETHAND does for the others */
     if (!happens_again(signal, info) && postpone(signal))
@@ -113,19 +121,64 @@ static void on_fatal(int signal, void *info, void *context)
         os_signal_thread(os_tid(), signal, NULL); /* blocked until this handler returns */
 }
 
+/* ---- the program's handler of SIGSEGV -------------------------------------------------------- */
+
+/* The kernel has set the program's mask, on the program's stack. */
+static void on_chained(int signal, void *info, void *context)
+{
+    if (guard_fault(info, context))
+        return;
+    os_handler handler = os_handler_of(&program_action[signal]);
+    if (program_action[signal].flags & SA_RESETHAND) {
+        os_restore_action(signal, &(struct os_action){0});
+        fatal_install(signal);
+    }
+    if (handler)
+        handler(signal, info, context);
+}
+
+static void chain(int signal, const struct os_action *given)
+{
+    struct os_action own = *given;
+    program_action[signal] = *given;
+    own.handler = (uintptr_t)on_chained;
+    own.flags = (own.flags | SA_SIGINFO) & ~(uint64_t)SA_RESETHAND;
+    os_restore_action(signal, &own);
+}
+
+/* ---- installation ---------------------------------------------------------------------------- */
+
 bool fatal_is_own(const void *handler)
 {
-    return handler == (const void *)(uintptr_t)&on_fatal;
+    return handler == (const void *)(uintptr_t)&on_fatal ||
+           handler == (const void *)(uintptr_t)&on_chained;
+}
+
+/*
+ * While blocks are guarded, replace the program's action of SIGSEGV.  true: that is not the default.
+ * A vfork child must not change the parent's table.
+ */
+static bool install_over(int signal, const struct os_action *now)
+{
+    os_handler handler = os_handler_of(now);
+    if (signal != SIGSEGV || !guarded_is_on() || os_is_default(now))
+        return !os_is_default(now);
+    if (handler && !fatal_is_own((const void *)(uintptr_t)handler))
+        chain(signal, now);
+    else if (!handler)
+        guarded_stop(); /* ignored: a fault would end the program */
+    return true;
 }
 
 static void install(int signal)
 {
     struct os_action before;
-    bool survives = signal == SIGBUS;
-    int flags = SA_RESTART | (survives ? 0 : SA_ONSTACK | SA_RESETHAND);
-    if (os_action_of(signal, &before) || !os_is_default(&before))
+    bool is_bus = signal == SIGBUS, survives = is_bus || (signal == SIGSEGV && guarded_is_on());
+    int flags = SA_RESTART | (is_bus ? 0 : SA_ONSTACK) | (survives ? 0 : SA_RESETHAND);
+    if ((signal == SIGSEGV && fork_shares_memory()) || os_action_of(signal, &before) ||
+        install_over(signal, &before))
         return;
-    if (os_take_signal(signal, on_fatal, flags, survives ? 0 : SIGBUS, &before))
+    if (os_take_signal(signal, on_fatal, flags, is_bus ? 0 : SIGBUS, &before))
         return;
     if (os_is_default(&before))
         program_action[signal] = before;
@@ -152,6 +205,7 @@ void fatal_start(const struct fatal_hooks *given)
     if (os_pid() == 1 || os_sandboxed())
         return;
     atomic_store(&installed, true);
+    guarded_start();
     for (unsigned i = 0; i < sizeof fatal; i++)
         fatal_install(fatal[i]);
     signal_stack_start();
@@ -160,10 +214,13 @@ void fatal_start(const struct fatal_hooks *given)
 void fatal_withdraw(void)
 {
     struct os_action before, none = {0};
+    guarded_stop();
     if (!atomic_exchange(&installed, false))
         return;
     for (unsigned i = 0; i < sizeof fatal; i++)
         if (os_action_of(fatal[i], &before) == 0 && os_handler_of(&before) == on_fatal)
             os_restore_action(fatal[i], &none);
+        else if (os_handler_of(&before) == on_chained)
+            os_restore_action(fatal[i], &program_action[fatal[i]]);
     os_never_block(0);
 }

@@ -195,3 +195,14 @@ struct fault_access fault_access_of(const siginfo_t *info, const void *context, 
         a.flags |= CRASH_OF_FILL;
     return a;
 }
+
+bool fault_operand_address(const void *context, uintptr_t *at)
+{
+    uintptr_t pc = context_pc(context);
+    size_t room = readable_code(pc);
+    struct operand o = room ? operand_of((const uint8_t *)pc, room) : (struct operand){0};
+    if (!o.memory)
+        return false;
+    *at = address_of(&o, context, pc);
+    return true;
+}

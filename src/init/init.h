@@ -26,6 +26,7 @@
 #include "costs.h"
 #include "descriptors.h"
 #include "errors.h"
+#include "guarded.h"
 #include "notify.h"
 #include "annotations.h"
 #include "nonlocal_exit.h"
@@ -56,7 +57,8 @@ struct options {
     bool access;           /* check calls of libc's functions (src/boundary) */
     uint32_t access_every; /* one of so many of a place that calls them often */
     int error_exitcode;    /* -1: not set */
-    uint32_t error_limit;  /* error sites recorded per image */
+    struct guard_options guard;
+    uint32_t error_limit; /* error sites recorded per image */
     bool trace_children;
     bool leaks, leak_check, mel_at_exit; /* leaks are searched for only if all three are set */
     bool strict_interior;
@@ -196,6 +198,11 @@ struct fatal_hooks {
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */
 void fatal_withdraw(void);                         /* before the program enters a sandbox */
 /*
+ * guard_fault.c.  Is the SIGSEGV a bad access at a guard?  Then it is recorded, and the access can be
+ * repeated.
+ */
+bool guard_fault(const void *info, const void *context);
+/*
  * Signal-safe, all three. Does our handler replace this signal's default? Is this handler ours?
  * Install ours.
  */
@@ -205,7 +212,8 @@ void fatal_install(int signal);
 /* After the section that a fatal signal interrupted: send that signal again. */
 void fatal_deliver_postponed(void);
 /*
- * The default action that our handler replaces, with the flags and the mask that the program set.
+ * The program's action that our handler replaces: the default, with the flags and the mask that the
+ * program set.  SIGSEGV: also a handler of the program, which ours calls.
  */
 const struct os_action *fatal_program_action(int signal);
 

@@ -55,6 +55,8 @@ void next_resolve(void)
     LOOK_UP(sysv_signal);
     LOOK_UP(sigset);
     LOOK_UP(sigaltstack);
+    LOOK_UP(sigprocmask);
+    LOOK_UP(pthread_sigmask);
     LOOK_UP(siglongjmp);
     LOOK_UP(free);
     LOOK_UP(realloc);

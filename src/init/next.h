@@ -33,6 +33,8 @@ struct next {
     /* Takes struct sigaction; its header conflicts with our names. */
     int (*sigaction)(int, const void *, void *);
     int (*sigaltstack)(const void *, void *);
+    int (*sigprocmask)(int, const void *, void *);
+    int (*pthread_sigmask)(int, const void *, void *);
     void *(*signal)(int, void *);
     void *(*sysv_signal)(int, void *);
     void *(*sigset)(int, void *);

@@ -106,6 +106,28 @@ static void read_redzone(struct value v)
         redzone_width(bytes < REDZONE_BYTES_MIN ? REDZONE_BYTES_MIN : bytes);
 }
 
+/* One of N blocks, without a limit of time; or a word. */
+static void read_guard(struct guard_options *out, struct value v)
+{
+    static const struct {
+        const char *word;
+        struct guard_options is;
+    } words[] = {
+        {"no", {0, false, GUARD_EDGES_BOTH}},
+        {"auto", {GUARD_EVERY_AUTO, true, GUARD_EDGES_BOTH}},
+        {"all", {GUARD_ALL, false, GUARD_EDGES_BOTH}},
+        {"end", {GUARD_ALL, false, GUARD_EDGES_END}},
+        {"start", {GUARD_ALL, false, GUARD_EDGES_START}},
+    };
+    uint32_t every = 0;
+    read_number(&every, v, 1, GUARD_EVERY_MAX);
+    if (every)
+        *out = (struct guard_options){every, false, GUARD_EDGES_BOTH};
+    for (uint32_t i = 0; i < countof(words); i++)
+        if (value_is(v, words[i].word))
+            *out = words[i].is;
+}
+
 /* valgrind's values are yes and no. */
 static void read_error_limit(uint32_t *out, struct value v)
 {
@@ -205,6 +227,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_number(&o->cost_every, v, 0, 1000000);
     else if (key_is(key, n, "access-every"))
         read_number(&o->access_every, v, 0, 1000000);
+    else if (key_is(key, n, "guard"))
+        read_guard(&o->guard, v);
     else if (key_is(key, n, "error-limit"))
         read_error_limit(&o->error_limit, v);
     else if (key_is(key, n, "on-error"))

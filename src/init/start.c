@@ -21,6 +21,7 @@ struct runtime rt = {.options = {.trace_children = true,
                                  .cost_every = 1000,
                                  .access = true,
                                  .access_every = 16,
+                                 .guard = {0, false, GUARD_EDGES_BOTH},
                                  .error_limit = 1000,
                                  .error_exitcode = -1}};
 
@@ -70,6 +71,8 @@ static void after_fork(bool fresh)
     dispatched_after_fork();
     marks_after_fork();
     costs_after_fork();
+    if (self)
+        guarded_after_fork(self);
 }
 
 /* Only the first image of a run can have its heap in the file, which holds one heap. */

@@ -5,6 +5,10 @@
  * default installs our handler.  libc's functions run first; between the two steps our handler is
  * not installed.  Neither must it notice our alternate signal stacks (init/signal_stack.c).  abort
  * ends a program whose handler of SIGABRT returns.
+ *
+ * A bad access at a guard page raises SIGSEGV, and the kernel ends a process that blocks it.  So while
+ * blocks are guarded the signal is removed from masks: those of threads, and those of handlers.  The
+ * program sees it in the masks that it reads.
  */
 #include "intercept.h"
 #include "library_jump.h"
@@ -28,15 +32,18 @@ static void *program_handler(int signal, void *before)
         note_stack(signal, false);
     if (!fatal_covers(signal))
         return before;
+    uintptr_t replaced = fatal_program_action(signal)->handler;
     fatal_install(signal); /* if the action is now the default */
-    return fatal_is_own(before) ? (void *)(uintptr_t)SIG_DFL : before;
+    return fatal_is_own(before) ? (void *)replaced : before;
 }
 
 /* Fill in the old action as libc would without our handler. */
 static void hide_our_handler(int signal, struct sigaction *old)
 {
     const struct os_action *was = fatal_program_action(signal);
-    *old = (struct sigaction){.sa_handler = SIG_DFL, .sa_flags = (int)(was->flags & ~SA_RESTORER)};
+    int on_stack = os_is_default(was) ? 0 : old->sa_flags & SA_ONSTACK;
+    *old = (struct sigaction){.sa_flags = (int)(was->flags & ~SA_RESTORER) | on_stack};
+    memcpy(&old->sa_sigaction, &was->handler, sizeof was->handler);
     memcpy(&old->sa_mask, &was->mask, sizeof was->mask);
 }
 
@@ -48,22 +55,48 @@ static bool wants_stack(const struct sigaction *act)
            handler != (uintptr_t)SIG_IGN;
 }
 
+/* Bit n: the mask of the program's handler of signal n + 1 contains SIGSEGV. */
+static _Atomic uint64_t masks_fault;
+
+static void note_mask(int signal, bool blocks)
+{
+    uint64_t bit = 1ull << (signal - 1);
+    if (fork_shares_memory())
+        return;
+    if (blocks)
+        atomic_fetch_or(&masks_fault, bit);
+    else if (atomic_load(&masks_fault) & bit)
+        atomic_fetch_and(&masks_fault, ~bit);
+}
+
+static bool blocks_fault(const sigset_t *mask)
+{
+    return guarded_is_on() && sigismember(mask, SIGSEGV) == 1;
+}
+
 EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *old)
 {
     struct sigaction without;
     bool was_removed = signal_stack_hides(signal), wants = act && wants_stack(act),
-         removes = wants && signal_stack_removes(CALLER->pc);
-    if (removes) {
+         removes = wants && signal_stack_removes(CALLER->pc),
+         blocks = act && blocks_fault(&act->sa_mask);
+    if (removes || blocks)
         without = *act;
+    if (removes)
         without.sa_flags &= ~SA_ONSTACK;
-    }
-    int result = NEXT(sigaction)(signal, removes ? &without : act, old);
+    if (blocks)
+        sigdelset(&without.sa_mask, SIGSEGV);
+    int result = NEXT(sigaction)(signal, removes || blocks ? &without : act, old);
     if (result)
         return result;
     if (old && was_removed)
         old->sa_flags |= SA_ONSTACK;
+    if (old && atomic_load(&masks_fault) >> (signal - 1) & 1)
+        sigaddset(&old->sa_mask, SIGSEGV);
     if (act)
         note_stack(signal, wants);
+    if (act)
+        note_mask(signal, blocks);
     if (!fatal_covers(signal))
         return result;
     if (old && fatal_is_own((void *)(uintptr_t)old->sa_sigaction))
@@ -123,6 +156,41 @@ EXPORT int sigaltstack(const stack_t *set, stack_t *old)
     if (off)
         signal_stack_restore();
     return result;
+}
+
+/* ---- masks of threads ------------------------------------------------------------------------ */
+
+typedef int mask_function(int how, const void *set, void *old);
+
+/* Call libc's function without SIGSEGV in the set.  The program reads the mask that it has set. */
+static int set_mask(mask_function *next_function, int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t without;
+    bool blocks = set && how != SIG_UNBLOCK && blocks_fault(set);
+    uint32_t was = self_state & SELF_BLOCKS_FAULTS;
+    if (blocks) {
+        without = *set;
+        sigdelset(&without, SIGSEGV);
+    }
+    int result = next_function(how, blocks ? &without : set, old);
+    if (result || fork_shares_memory())
+        return result;
+    if (old && was)
+        sigaddset(old, SIGSEGV);
+    if (set && (how == SIG_SETMASK || sigismember(set, SIGSEGV) == 1))
+        self_state =
+            (self_state & ~(uint32_t)SELF_BLOCKS_FAULTS) | (blocks ? SELF_BLOCKS_FAULTS : 0);
+    return result;
+}
+
+EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    return set_mask(NEXT(sigprocmask), how, set, old);
+}
+
+EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    return set_mask(NEXT(pthread_sigmask), how, set, old);
 }
 
 /* ---- abort ----------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "track_priv.h"
 #include "access.h"
 #include "accesses.h"
+#include "guarded.h"
 
 #include <errno.h>
 
@@ -142,6 +143,27 @@ bool access_was_reported(const void *first, uint64_t bytes)
     return was;
 }
 
+/*
+ * The access proceeds, and is not to be reported again as a fault.  A copy of a wrong size may have
+ * no end.
+ */
+static void open_guards(uintptr_t start, uint64_t bytes)
+{
+    uintptr_t end = start + (bytes < 2 * GUARD_BYTES_MAX ? bytes : 2 * GUARD_BYTES_MAX);
+    for (uintptr_t at = start; at < end; at = align_down(at, PAGE_BYTES) + PAGE_BYTES)
+        guarded_open(at);
+}
+
+/*
+ * libc's functions may read up to the length that they are given, also after the byte at which a
+ * comparison ends: memcmp reads whole vectors.  What such a call must not read is checked by src/boundary.
+ */
+static bool is_libcs_choice(const struct access *a, const struct access_verdict *v)
+{
+    return a->is_by_libc && !a->is_write && v->state == ACCESS_REDZONE;
+}
+
+/* The stack of the access is that of the program's call `at`; NULL: a->stack. */
 static void refuse(struct access *a, const struct section *s, const struct entry *at)
 {
     uintptr_t start = (uintptr_t)a->at;
@@ -151,13 +173,20 @@ static void refuse(struct access *a, const struct section *s, const struct entry
         return;
     bool is_block = block_of(&f, start, a->bytes, s->write_epoch, &owner, &b);
     struct access_verdict v = access_check(start, a->bytes, &b);
-    if (v.state == ACCESS_ALLOCATED)
+    if (v.state == ACCESS_ALLOCATED || is_libcs_choice(a, &v))
         return;
     a->allowed = v.allowed;
-    struct error_call call = {s->t, s->write_epoch, a->entry << 8, stack_put(s->t, at)};
+    struct error_call call = {s->t, s->write_epoch, a->entry << 8,
+                              at ? stack_put(s->t, at) : a->stack};
     error_access(&call, a, is_block && v.state != ACCESS_UNALLOCATED ? &owner : NULL, b.start);
     if (a->is_write)
         note_written(start + v.allowed, start + a->bytes);
+    open_guards(start, a->bytes);
+}
+
+void access_faulted(struct access *a, const struct section *s)
+{
+    refuse(a, s, NULL);
 }
 
 void access_refused(struct access *a, const struct entry *at)

@@ -13,6 +13,10 @@ struct access {
     bool is_write;
     uint32_t entry;   /* enum error_entry: the function that the program called */
     uint64_t allowed; /* bytes before the first that is refused; set here */
+    /* of a fault: its stack and instruction, and whether `bytes` is not known, but 1 */
+    uint32_t stack;
+    uint64_t pc;
+    bool is_size_unknown, is_by_libc;
 };
 
 /*
@@ -39,6 +43,12 @@ COLD void access_refused_search(const void *s, uint64_t bytes, uint32_t entry,
 
 /* The program is about to write these bytes, as a consequence of an access that was refused. */
 COLD void access_follows(const void *p, uint64_t bytes);
+
+/*
+ * An access by the program's own code, which has faulted at a guard: record it.  Inside a section.
+ */
+struct section;
+COLD void access_faulted(struct access *a, const struct section *s);
 
 /* Overlapping source and destination, of `bytes` each. */
 COLD void access_overlaps(const void *to, const void *from, uint64_t bytes, uint32_t entry,

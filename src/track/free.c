@@ -8,6 +8,7 @@
  * with those of the allocation, and checks the redzones.
  */
 #include "track_priv.h"
+#include "guarded.h"
 #include "mutant.h"
 
 const uint8_t frees_families[FAMILY_COUNT + 1] = {
@@ -133,6 +134,10 @@ static COLD bool free_large(struct section *s, struct release r)
         redzone_put_large(&f, r.p, request);
     if (s->t->timed)
         cost_switch(&s->t->cost, COST_QUARANTINE);
+    if (guard_is_guarded(&f)) {
+        guarded_free(s->t, &f);
+        return false;
+    }
     quarantine_push_large(&f, r.p, request);
     return false;
 }

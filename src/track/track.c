@@ -6,6 +6,7 @@
  * Memory is zeroed outside of the critical section: a fork waits for sections.
  */
 #include "track_priv.h"
+#include "guarded.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,6 +67,24 @@ ALWAYS_INLINE void *alloc_slot(struct section *s, struct alloc_request *o, uint3
         birth_of(s, o, (uint32_t)o->request | o->given_align, stack_put(s->t, o->at));
     redzone_put(p, class, o->request);
     block_publish(b, &birth);
+    count_alloc(s->t, o->request);
+    return p;
+}
+
+/* NULL: take an ordinary block. */
+static COLD void *alloc_guarded(struct section *s, struct alloc_request *o)
+{
+    struct found f;
+    struct guarded_choice choice;
+    if (!guarded_choose(s->t, o->at, &choice))
+        return NULL;
+    uint64_t since = os_ticks();
+    void *p = guard_take(o->request, o->align, choice.edge, &o->clean, &f);
+    if (!p)
+        return NULL;
+    guarded_charge(s->t, os_ticks() - since);
+    struct block_birth birth = birth_of(s, o, o->given_align, choice.stack);
+    block_publish(pool_record(&f, s->write_epoch), &birth);
     count_alloc(s->t, o->request);
     return p;
 }
@@ -153,7 +172,9 @@ ALWAYS_INLINE void *alloc(struct alloc_request *o)
             o->flags |= BLOCK_FLAG_ROOT; /* it keeps pointers where a leak scan does not search */
         }
         uint32_t class = class_for(o);
-        p = likely(class < SIZE_CLASSES) ? alloc_slot(&s, o, class) : alloc_large(&s, o);
+        p = unlikely(--s.t->guard_left < 0) ? alloc_guarded(&s, o) : NULL;
+        if (likely(!p))
+            p = likely(class < SIZE_CLASSES) ? alloc_slot(&s, o, class) : alloc_large(&s, o);
         section_end(&s);
     } else {
         p = alloc_outside(&s, o);

@@ -4,6 +4,7 @@
  *   track.c, free.c, resize.c, query.c, family.c  malloc and its like, errors of frees
  *   client_blocks.c   blocks of the program's own allocators
  *   stack.c           from a call to the id of its stack
+ *   guarded.c         which blocks are guarded, and what a fault at a guard page reports (guarded.h)
  *   errors.c, error_sites.c, region.c  error records (errors.h)
  *   descriptors.c     descriptors left open or closed twice (descriptors.h)
  *   annotations.c, marks.c  leak annotations and checkpoints (annotations.h)

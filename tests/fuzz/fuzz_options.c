@@ -32,6 +32,18 @@ static unsigned long limit_of(const char *text)
                                       : strtoul(text, NULL, 10);
 }
 
+static void check_guard(const struct runtime_options *r, const char *text)
+{
+    int edges = strcmp(text, "end") == 0 ? 1 : strcmp(text, "start") == 0 ? 2 : 0;
+    unsigned long every = strcmp(text, "no") == 0                  ? 0
+                          : strcmp(text, "all") == 0 || edges != 0 ? 1
+                          : strcmp(text, "auto") == 0              ? 1000
+                                                                   : strtoul(text, NULL, 10);
+    must(r->guard_every == every && r->guard_is_limited == (strcmp(text, "auto") == 0) &&
+             r->guard_edges == edges,
+         "guard is the same");
+}
+
 static void check_runtime(const struct options *o, const char *text)
 {
     struct runtime_options r = runtime_options_read(text);
@@ -59,6 +71,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");
     must(r.access == option_flag(o, "access"), "access is the same");
+    check_guard(&r, option_text(o, "guard"));
     must(r.access_every == option_number(o, "access-every", 16), "access-every is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");

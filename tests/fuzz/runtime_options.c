@@ -27,11 +27,22 @@ enum track_fds { TRACK_FDS_NO, TRACK_FDS_BAD, TRACK_FDS_YES, TRACK_FDS_ALL };
 #define ERROR_LIMIT_MAX 10000u
 #define ERROR_LIMIT_DEFAULT 1000u
 
+#define GUARD_EVERY_AUTO 1000u
+#define GUARD_EVERY_MAX 1000000u
+#define GUARD_ALL 1u
+
+struct guard_options {
+    uint32_t every;
+    bool is_limited;
+    enum guard_edges { GUARD_EDGES_BOTH, GUARD_EDGES_END, GUARD_EDGES_START } edges;
+};
+
 struct options {
     enum on_error on_error;
     enum track_fds track_fds;
     bool access;
     uint32_t access_every;
+    struct guard_options guard;
     int error_exitcode;
     uint32_t error_limit;
     bool trace_children;
@@ -79,6 +90,7 @@ struct runtime_options runtime_options_read(const char *text)
                         .cost_every = 1000,
                         .access = true,
                         .access_every = 16,
+                        .guard = {0, false, GUARD_EDGES_BOTH},
                         .error_limit = ERROR_LIMIT_DEFAULT,
                         .error_exitcode = -1};
 
@@ -102,6 +114,9 @@ struct runtime_options runtime_options_read(const char *text)
         .cost_every = o.cost_every,
         .access = o.access,
         .access_every = o.access_every,
+        .guard_every = o.guard.every,
+        .guard_is_limited = o.guard.is_limited,
+        .guard_edges = (int)o.guard.edges,
         .frames = o.frames,
         .on_error = o.on_error,
         .track_fds = o.track_fds,

@@ -22,6 +22,9 @@ struct runtime_options {
     uint32_t cost_every;
     bool access;
     uint32_t access_every;
+    uint32_t guard_every;
+    bool guard_is_limited;
+    int guard_edges; /* 0: both */
     uint32_t frames;
     int on_error, track_fds; /* index in the list of words */
     uint32_t error_limit;

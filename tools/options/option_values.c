@@ -67,10 +67,15 @@ static bool parse_fill(const char *text, uint64_t *out)
 /* Minimum and maximum of a number, by kind. */
 static const struct {
     uint64_t least, most;
-} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES},  [KIND_LIMIT] = {1, 10000},
-                [KIND_CALLERS] = {1, RTC_STACK_FRAMES}, [KIND_MATCH] = {1, RTC_STACK_FRAMES},
-                [KIND_NUMBER] = {0, 1000000},           [KIND_COUNT] = {1, 999999999},
-                [KIND_PAIRS] = {0, MEASURE_MOST},       [KIND_REDZONE] = {16, 4096}};
+} range_of[] = {[KIND_FRAMES] = {0, RTC_STACK_FRAMES},
+                [KIND_LIMIT] = {1, 10000},
+                [KIND_CALLERS] = {1, RTC_STACK_FRAMES},
+                [KIND_MATCH] = {1, RTC_STACK_FRAMES},
+                [KIND_NUMBER] = {0, 1000000},
+                [KIND_COUNT] = {1, 999999999},
+                [KIND_PAIRS] = {0, MEASURE_MOST},
+                [KIND_REDZONE] = {16, 4096},
+                [KIND_GUARD] = {1, 1000000}};
 
 static bool parse_ranged(int kind, const char *text, uint64_t *out)
 {
@@ -103,6 +108,7 @@ static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_EVENTS] = "calls|all",
                                           [KIND_ON_ERROR] = "continue|stop|abort|exit|debugger",
                                           [KIND_TRACK_FDS] = "no|bad|yes|all",
+                                          [KIND_GUARD] = "no|auto|all|end|start",
                                           [KIND_AT_EXIT] = "on|off|verbose",
                                           [KIND_GEN] = "no|yes|all",
                                           [KIND_COLOR] = "auto|always|never",
@@ -214,8 +220,9 @@ static const char *const value_syntaxes[] = {
     [KIND_HELP] = "no, yes, all, valgrind or sanitizers",
     [KIND_FILL] = "a byte in hexadecimal (00..ff, or no)",
     [KIND_TRACK_FDS] = "no, bad, yes or all",
+    [KIND_GUARD] = "no, auto, all, end, start or a number from 1 to 1000000",
 };
-static_assert(countof(value_syntaxes) == KIND_TRACK_FDS + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_GUARD + 1, "one for each kind");
 
 const char *value_if_bare(const struct option_info *info)
 {
@@ -245,7 +252,8 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     unsigned kinds = 0;
     if ((kind == KIND_MATCH && strcmp(given, "all") == 0) ||
         ((kind == KIND_BYTE || kind == KIND_FILL) && strcmp(given, "no") == 0) ||
-        (kind == KIND_REDZONE && strcmp(given, "auto") == 0))
+        (kind == KIND_REDZONE && strcmp(given, "auto") == 0) ||
+        (kind == KIND_GUARD && is_word_of(kind, given)))
         return give_text(given, out, room);
     switch (kind) {
     case KIND_FLAG:
@@ -256,6 +264,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     case KIND_NUMBER:
     case KIND_COUNT:
     case KIND_PAIRS:
+    case KIND_GUARD:
     case KIND_MATCH:
         return parse_ranged(kind, given, &number) && give_number(number, out, room);
     case KIND_CALLERS:

@@ -61,6 +61,7 @@ enum option_kind {
     KIND_HELP,
     KIND_FILL,
     KIND_TRACK_FDS,
+    KIND_GUARD,
 };
 
 /* One option of a verb. */

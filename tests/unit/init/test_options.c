@@ -50,6 +50,9 @@ static bool changes_nothing(const char *text)
            e.options.access == initial.options.access &&
            e.options.access_every == initial.options.access_every &&
            e.options.error_limit == initial.options.error_limit &&
+           e.options.guard.every == initial.options.guard.every &&
+           e.options.guard.is_limited == initial.options.guard.is_limited &&
+           e.options.guard.edges == initial.options.guard.edges &&
            e.options.on_error == initial.options.on_error &&
            e.options.track_fds == initial.options.track_fds &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
@@ -96,6 +99,7 @@ enum where { L, R };
 #define OTHER_HELP(initial) "yes"
 #define OTHER_FILL(initial) "17"
 #define OTHER_TRACK_FDS(initial) "all"
+#define OTHER_GUARD(initial) "20"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -157,6 +161,17 @@ static void errors(void **state)
     assert_int_equal(after_reading("cost_every=7").options.cost_every, 7);
     if (!changes_nothing("cost_every=1000001"))
         fail_msg("cost_every=1000001 is taken");
+    assert_int_equal(after_reading("guard=7").options.guard.every, 7);
+    assert_false(after_reading("guard=1000").options.guard.is_limited);
+    assert_int_equal(after_reading("guard=all").options.guard.every, GUARD_ALL);
+    assert_int_equal(after_reading("guard=end").options.guard.every, GUARD_ALL);
+    assert_int_equal(after_reading("guard=end").options.guard.edges, GUARD_EDGES_END);
+    assert_int_equal(after_reading("guard=start").options.guard.edges, GUARD_EDGES_START);
+    assert_int_equal(after_reading("guard=no").options.guard.every, 0);
+    assert_true(after_reading("guard=no:guard=auto").options.guard.is_limited);
+    if (!changes_nothing("guard=0") || !changes_nothing("guard=1000001") ||
+        !changes_nothing("guard=some"))
+        fail_msg("an invalid value of guard is taken");
     assert_int_equal(after_reading("access_every=7").options.access_every, 7);
     assert_int_equal(after_reading("access_every=0").options.access_every, 0);
     if (!changes_nothing("access_every=1000001"))

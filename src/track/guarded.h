@@ -1,0 +1,43 @@
+/*
+ * guarded.h - which blocks are guarded (guarded.c; heap/guard.h makes them).
+ */
+#ifndef GUARDED_H
+#define GUARDED_H
+
+#include "guard.h"
+#include "unwinder.h"
+
+#define GUARD_EVERY_AUTO 1000u
+#define GUARD_EVERY_MAX 1000000u
+#define GUARD_ALL 1u
+
+/* Option --guard. */
+struct guard_options {
+    uint32_t every;  /* one of so many blocks; 0: none */
+    bool is_limited; /* fewer, if guards would take more than a hundredth of the time */
+    enum guard_edges { GUARD_EDGES_BOTH, GUARD_EDGES_END, GUARD_EDGES_START } edges;
+};
+
+/* Faults at guards are handled from now on; false: no block is to be guarded. */
+bool guarded_start(void);
+/* They are not: guard no further block, and open all guards. */
+void guarded_stop(void);
+bool guarded_is_on(void);
+
+struct guarded_choice {
+    uint32_t stack;
+    enum guard_edge edge;
+};
+
+/* t->guard_left has run out: shall this allocation be guarded?  Inside a section. */
+bool guarded_choose(struct thread *t, const struct entry *at, struct guarded_choice *out);
+/* So many ticks were used for a guarded block. */
+void guarded_charge(struct thread *t, uint64_t ticks);
+/* guard_give, charged to this thread. */
+void guarded_free(struct thread *t, const struct found *f);
+/* Remove the guards around a bad access, if there are any.  A freed block holds the fill again. */
+void guarded_open(uintptr_t at);
+/* A forked child has other random numbers. */
+void guarded_after_fork(struct thread *t);
+
+#endif
