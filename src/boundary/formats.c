@@ -215,13 +215,18 @@ static uint64_t value_bytes(const struct conversion *c)
     return 0;
 }
 
-static void check_assigned(const struct conversion *c, const void *to, uint32_t entry,
+/*
+ * The end of a string may have been overwritten by a later value: so it is sought up to its width.
+ * The last value of characters may be short, if the input has ended.
+ */
+static void check_assigned(const struct conversion *c, const void *to, bool is_last, uint32_t entry,
                            const struct entry *at)
 {
     if (is_one_of(c->letter, "sS[") && !c->is_allocated)
-        check_string(to, -1, c->letter == 'S' || c->length == LENGTH_LONG, true, entry, at);
+        check_string(to, c->limit < 0 ? -1 : c->limit + 1,
+                     c->letter == 'S' || c->length == LENGTH_LONG, true, entry, at);
     else
-        check_written(to, value_bytes(c), entry, at);
+        check_written(to, is_last && is_one_of(c->letter, "cC") ? 1 : value_bytes(c), entry, at);
 }
 
 /* %n is not counted: that it was reached is certain only if a later value was assigned. */
@@ -237,7 +242,7 @@ void format_check_assigned(const char *format, va_list list, int assigned,
             continue;
         if (!is_one_of(c.letter, "sS[") && !value_bytes(&c))
             break;
-        check_assigned(&c, va_arg(a.list, void *), entry, at);
+        check_assigned(&c, va_arg(a.list, void *), assigned == 1, entry, at);
         assigned -= c.letter != 'n';
     }
     va_end(a.list);

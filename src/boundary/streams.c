@@ -35,21 +35,24 @@ static uint64_t product(size_t size, size_t n)
     }                                                   \
     static_assert(true, "ends with a semicolon")
 
-READ_BLOCK(fread, FREAD, (void *to, size_t size, size_t n, void *stream), to, size, n, stream);
-READ_BLOCK(fread_unlocked, FREAD, (void *to, size_t size, size_t n, void *stream), to, size, n,
+READ_BLOCK(fread, FREAD, (void *to, size_t size, size_t n, struct _IO_FILE *stream), to, size, n,
            stream);
-READ_BLOCK(__fread_chk, FREAD, (void *to, size_t room, size_t size, size_t n, void *stream), to,
-           room, size, n, stream);
+READ_BLOCK(fread_unlocked, FREAD, (void *to, size_t size, size_t n, struct _IO_FILE *stream), to,
+           size, n, stream);
+READ_BLOCK(__fread_chk, FREAD,
+           (void *to, size_t room, size_t size, size_t n, struct _IO_FILE *stream), to, room, size,
+           n, stream);
 READ_BLOCK(__fread_unlocked_chk, FREAD,
-           (void *to, size_t room, size_t size, size_t n, void *stream), to, room, size, n, stream);
+           (void *to, size_t room, size_t size, size_t n, struct _IO_FILE *stream), to, room, size,
+           n, stream);
 
-#define WRITE_BLOCK(name)                                                     \
-    EXPORT size_t name(const void *from, size_t size, size_t n, void *stream) \
-    {                                                                         \
-        if (access_is_on)                                                     \
-            READS(from, product(size, n), FWRITE);                            \
-        return NEXT_OF(name)(from, size, n, stream);                          \
-    }                                                                         \
+#define WRITE_BLOCK(name)                                                                \
+    EXPORT size_t name(const void *from, size_t size, size_t n, struct _IO_FILE *stream) \
+    {                                                                                    \
+        if (access_is_on)                                                                \
+            READS(from, product(size, n), FWRITE);                                       \
+        return NEXT_OF(name)(from, size, n, stream);                                     \
+    }                                                                                    \
     static_assert(true, "ends with a semicolon")
 
 WRITE_BLOCK(fwrite);
@@ -65,18 +68,20 @@ WRITE_BLOCK(fwrite_unlocked);
     }                                                          \
     static_assert(true, "ends with a semicolon")
 
-READ_LINE(fgets, (char *to, int n, void *stream), to, n, stream);
-READ_LINE(fgets_unlocked, (char *to, int n, void *stream), to, n, stream);
-READ_LINE(__fgets_chk, (char *to, size_t room, int n, void *stream), to, room, n, stream);
-READ_LINE(__fgets_unlocked_chk, (char *to, size_t room, int n, void *stream), to, room, n, stream);
+READ_LINE(fgets, (char *to, int n, struct _IO_FILE *stream), to, n, stream);
+READ_LINE(fgets_unlocked, (char *to, int n, struct _IO_FILE *stream), to, n, stream);
+READ_LINE(__fgets_chk, (char *to, size_t room, int n, struct _IO_FILE *stream), to, room, n,
+          stream);
+READ_LINE(__fgets_unlocked_chk, (char *to, size_t room, int n, struct _IO_FILE *stream), to, room,
+          n, stream);
 
-EXPORT int fputs(const char *s, void *stream)
+EXPORT int fputs(const char *s, struct _IO_FILE *stream)
 {
     READS_TEXT(s, FPUTS);
     return NEXT_OF(fputs)(s, stream);
 }
 
-EXPORT int fputs_unlocked(const char *s, void *stream)
+EXPORT int fputs_unlocked(const char *s, struct _IO_FILE *stream)
 {
     READS_TEXT(s, FPUTS);
     return NEXT_OF(fputs_unlocked)(s, stream);
@@ -98,6 +103,9 @@ EXPORT void perror(const char *s)
 
 /* The characters and the zero byte after them, unless the call has failed. */
 #define NOWHERE(result, entry) (void)0
+#define POINTER(result, entry) \
+    if (access_is_on)          \
+    WRITES(to, sizeof *to, entry)
 #define TEXT(result, entry)            \
     if ((result) >= 0 && access_is_on) \
     WRITES(to, (uint64_t)(result) + 1, entry)
@@ -133,9 +141,10 @@ EXPORT void perror(const char *s)
 PRINTF(printf, vprintf, PRINTF, (const char *format), (format), NOWHERE);
 PRINTF(__printf_chk, __vprintf_chk, PRINTF, (int flag, const char *format), (flag, format),
        NOWHERE);
-PRINTF(fprintf, vfprintf, FPRINTF, (void *stream, const char *format), (stream, format), NOWHERE);
-PRINTF(__fprintf_chk, __vfprintf_chk, FPRINTF, (void *stream, int flag, const char *format),
-       (stream, flag, format), NOWHERE);
+PRINTF(fprintf, vfprintf, FPRINTF, (struct _IO_FILE * stream, const char *format), (stream, format),
+       NOWHERE);
+PRINTF(__fprintf_chk, __vfprintf_chk, FPRINTF,
+       (struct _IO_FILE * stream, int flag, const char *format), (stream, flag, format), NOWHERE);
 PRINTF(dprintf, vdprintf, DPRINTF, (int fd, const char *format), (fd, format), NOWHERE);
 PRINTF(__dprintf_chk, __vdprintf_chk, DPRINTF, (int fd, int flag, const char *format),
        (fd, flag, format), NOWHERE);
@@ -147,9 +156,9 @@ PRINTF(snprintf, vsnprintf, SNPRINTF, (char *to, size_t n, const char *format), 
 PRINTF(__snprintf_chk, __vsnprintf_chk, SNPRINTF,
        (char *to, size_t n, int flag, size_t room, const char *format), (to, n, flag, room, format),
        TEXT_N);
-PRINTF(asprintf, vasprintf, ASPRINTF, (char **to, const char *format), (to, format), NOWHERE);
+PRINTF(asprintf, vasprintf, ASPRINTF, (char **to, const char *format), (to, format), POINTER);
 PRINTF(__asprintf_chk, __vasprintf_chk, ASPRINTF, (char **to, int flag, const char *format),
-       (to, flag, format), NOWHERE);
+       (to, flag, format), POINTER);
 
 /* ---- scanf ----------------------------------------------------------------------------------- */
 
@@ -184,11 +193,12 @@ PRINTF(__asprintf_chk, __vasprintf_chk, ASPRINTF, (char **to, int flag, const ch
 #define STRING(entry) READS_TEXT(from, entry)
 
 SCANF(scanf, vscanf, SCANF, (const char *format), (format), STREAM, true);
-SCANF(fscanf, vfscanf, FSCANF, (void *stream, const char *format), (stream, format), STREAM, true);
+SCANF(fscanf, vfscanf, FSCANF, (struct _IO_FILE * stream, const char *format), (stream, format),
+      STREAM, true);
 SCANF(sscanf, vsscanf, SSCANF, (const char *from, const char *format), (from, format), STRING,
       true);
 SCANF(__isoc99_scanf, __isoc99_vscanf, SCANF, (const char *format), (format), STREAM, false);
-SCANF(__isoc99_fscanf, __isoc99_vfscanf, FSCANF, (void *stream, const char *format),
+SCANF(__isoc99_fscanf, __isoc99_vfscanf, FSCANF, (struct _IO_FILE * stream, const char *format),
       (stream, format), STREAM, false);
 SCANF(__isoc99_sscanf, __isoc99_vsscanf, SSCANF, (const char *from, const char *format),
       (from, format), STRING, false);

@@ -2,15 +2,16 @@
  * system_calls.c - the memory that system calls read and write (system_calls.def), as far as their
  * arguments say it.
  *
- * The kernel accesses less than the arguments permit if a file ends, or a call fails. It could have
- * accessed all, so all is checked, as valgrind does. The call proceeds in any case; the kernel itself
- * refuses only memory that is not mapped.
+ * The kernel accesses less than the arguments permit if a file ends, or a call fails. All is checked,
+ * as by valgrind, except what the kernel refuses or ignores by the arguments alone. The call proceeds
+ * in any case; the kernel itself refuses only memory that is not mapped.
  *
  * All arguments are integers and pointers in registers, and the calls at the end are jumps: so one
  * type is enough for all functions, and those of libc's headers need not be repeated here. That is
  * why the C names differ from the exported ones.
  */
 #include <poll.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,7 +22,10 @@
 #include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
+#include <dlfcn.h>
+#include <limits.h>
 #include <linux/limits.h>
+#include <time.h>
 
 #include "check.h"
 #include "next_functions.h"
@@ -29,10 +33,37 @@
 
 struct next_calls next_calls;
 
+/* A library of the program may define such a name for something else: its arguments are not looked at. */
+static struct {
+#define CALL(name, entry, checks) bool name;
+#include "system_calls.def"
+    bool recvfrom_chk;
+} is_checked;
+
+static recvfrom_chk_call *next_recvfrom_chk;
+
+static bool is_of_libc(const void *slot, const void *libc)
+{
+    Dl_info of;
+    void *f;
+    __builtin_memcpy(&f, slot, sizeof f);
+    return f && dladdr(f, &of) &&
+           (of.dli_fbase == libc ||
+            (uintptr_t)of.dli_fbase == getauxval(AT_SYSINFO_EHDR)); /* vDSO */
+}
+
 void system_calls_start(void)
 {
-#define CALL(name, entry, checks) boundary_look_up(&next_calls.name, #name);
+    Dl_info libc = {0};
+    void *f = dlsym(RTLD_NEXT, "gnu_get_libc_version");
+    if (f && !dladdr(f, &libc))
+        libc.dli_fbase = NULL;
+#define CALL(name, entry, checks)              \
+    boundary_look_up(&next_calls.name, #name); \
+    is_checked.name = rt.options.access && is_of_libc(&next_calls.name, libc.dli_fbase);
 #include "system_calls.def"
+    boundary_look_up(&next_recvfrom_chk, "__recvfrom_chk");
+    is_checked.recvfrom_chk = rt.options.access && is_of_libc(&next_recvfrom_chk, libc.dli_fbase);
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */
@@ -47,7 +78,7 @@ ALWAYS_INLINE void check_range(uint64_t p, uint64_t n, bool is_write, uint32_t e
                                const struct entry *at)
 {
     const void *start = (const void *)p;
-    if (is_in_heap(start) && unlikely(!is_allowed(start, n)))
+    if (n <= INT64_MAX && is_in_heap(start) && unlikely(!is_allowed(start, n)))
         refuse(start, n, is_write, entry, at);
 }
 
@@ -82,7 +113,7 @@ static NOINLINE void check_sized(uint64_t p, uint64_t length_at, uint32_t entry,
     socklen_t length;
     check_range(length_at, sizeof length, true, entry, at);
     if (is_in_heap((const void *)p) && copy_argument(&length, length_at, sizeof length, at))
-        check_range(p, length, true, entry, at);
+        check_range(p, length > INT_MAX ? 0 : length, true, entry, at); /* EINVAL */
 }
 
 /* In parts, as each may cost a system call to see whether it can be read. */
@@ -115,6 +146,9 @@ static NOINLINE void check_message(uint64_t message, uint32_t entry, const struc
 
 /* ---- the functions --------------------------------------------------------------------------- */
 
+#define IF(condition, check) \
+    if (condition)           \
+    check
 #define IN(p, n) check_range((uint64_t)(p), (uint64_t)(n), false, entry_, CALLER)
 #define OUT(p, n) check_range((uint64_t)(p), (uint64_t)(n), true, entry_, CALLER)
 #define PATH(p)                        \
@@ -126,10 +160,12 @@ static NOINLINE void check_message(uint64_t message, uint32_t entry, const struc
 #define MESSAGE_IN(p) check_message((uint64_t)(p), entry_, CALLER)
 
 #define TIME sizeof(struct timespec)
-#define SET(n) (((uint64_t)(uint32_t)(n) + 63) / 64 * 8)
+/* A length or number that is an int; a negative one is refused. */
+#define LENGTH(n) ((int)(n) < 0 ? 0 : (uint64_t)(int)(n))
+#define SET(n) ((LENGTH(n) + 63) / 64 * 8)
 #define POLLED(n) ((uint64_t)(n) * sizeof(struct pollfd))
-#define EVENTS(n) ((uint64_t)(uint32_t)(n) * sizeof(struct epoll_event))
-#define GROUPS(n) ((uint64_t)(uint32_t)(n) * sizeof(gid_t))
+#define EVENTS(n) (LENGTH(n) * sizeof(struct epoll_event))
+#define GROUPS(n) (LENGTH(n) * sizeof(gid_t))
 
 static_assert(sizeof(struct timespec) == sizeof(struct timeval), "TIME is for both");
 
@@ -144,10 +180,24 @@ static NOINLINE system_call *looked_up(system_call **next)
     EXPORT long checked_##name(long a, long b, long c, long d, long e, long f)                 \
     {                                                                                          \
         enum { entry_ = ENTRY_##entry };                                                       \
-        if (likely(access_is_on)) {                                                            \
+        if (likely(is_checked.name)) {                                                         \
             checks;                                                                            \
         }                                                                                      \
         system_call *next = next_calls.name;                                                   \
         return (likely(next) ? next : looked_up(&next_calls.name))(a, b, c, d, e, f);          \
     }
 #include "system_calls.def"
+
+/* Its last argument is on the stack. */
+EXPORT long __recvfrom_chk(long fd, void *to, size_t n, size_t room, long flags, void *from,
+                           socklen_t *length)
+{
+    enum { entry_ = ENTRY_RECVFROM };
+    if (is_checked.recvfrom_chk) {
+        OUT(to, n);
+        IF(from, SIZED(from, length));
+    }
+    if (unlikely(!next_recvfrom_chk))
+        boundary_start();
+    return next_recvfrom_chk(fd, to, n, room, flags, from, length);
+}

@@ -4,9 +4,15 @@
 #ifndef SYSTEM_CALLS_H
 #define SYSTEM_CALLS_H
 
+#include <sys/socket.h>
+
 #include "boundary.h"
 
 typedef long system_call(long a, long b, long c, long d, long e, long f);
+
+typedef long recvfrom_chk_call(long fd, void *to, size_t n, size_t room, long flags, void *from,
+                               socklen_t *length);
+recvfrom_chk_call __recvfrom_chk;
 
 struct next_calls {
 #define CALL(name, entry, checks) system_call *name;

@@ -60,6 +60,8 @@ int plain_vprintf(const char *format, va_list list) __asm__("vprintf");
 ssize_t __read_chk(int fd, void *to, size_t n, size_t room);
 ssize_t __pread_chk(int fd, void *to, size_t n, off_t at, size_t room);
 ssize_t __pread64_chk(int fd, void *to, size_t n, off_t at, size_t room);
+ssize_t __recvfrom_chk(int fd, void *to, size_t n, size_t room, int flags, struct sockaddr *from,
+                       socklen_t *length);
 ssize_t __recv_chk(int fd, void *to, size_t n, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
