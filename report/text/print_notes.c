@@ -284,7 +284,7 @@ static void note_writes(const struct report *r, struct notes *notes)
         if (error_is_late(&r->errors[i]) && error_is_shown(&r->errors[i]) &&
             !is_hidden(&r->errors[i].disposition)) {
             note_add(notes, false,
-                     "a watchpoint stops at the code of a bad write: docs/bad-writes.md");
+                     "--guard=all finds the code of a bad write: docs/bad-writes.md");
             return;
         }
 }
