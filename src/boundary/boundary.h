@@ -18,9 +18,10 @@
  *
  * Each exported function checks the ranges that it is about to access, or (if only the result tells
  * how many bytes are read) those that it has read, and jumps to the next definition: no function of
- * libc is replaced. Without a pointer into the heap, a call of mem* costs a comparison for each pointer;
- * copies of strings are measured first, as overlaps are found everywhere. Calls inside libc do not
- * come here.
+ * libc is replaced. printf and its like call the next vprintf. Without a pointer into the heap, a call
+ * of mem* costs a comparison for each pointer; copies of strings are measured first, as overlaps are
+ * found everywhere. Calls inside libc do not come here, except by pointers that the program passes
+ * (qsort with strcmp).
  *
  * A refused access is looked up again and recorded by track/accesses.c; the call proceeds in any case.
  *

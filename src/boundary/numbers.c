@@ -1,6 +1,7 @@
 /*
  * numbers.c - atoi, strtol, strtod and their like: the character that ends a number is the last that
- * they read for certain. So each is called with a pointer to it, and what was read is checked.
+ * they read for certain. So libc's function is asked where the number ends, and the bytes up to
+ * there are checked.
  */
 #include "string_reads.h"
 
