@@ -24,6 +24,7 @@
 #include <sys/utsname.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/limits.h>
 #include <time.h>
 
@@ -42,28 +43,46 @@ static struct {
 
 static recvfrom_chk_call *next_recvfrom_chk;
 
-static bool is_of_libc(const void *slot, const void *libc)
+struct object_range {
+    uintptr_t start, end;
+};
+
+/* The addresses of an object, by the program headers at its start. */
+static struct object_range range_of(uintptr_t start)
 {
-    Dl_info of;
-    void *f;
+    const ElfW(Ehdr) *head = (const void *)start;
+    struct object_range range = {start, start};
+    if (!start)
+        return range;
+    const ElfW(Phdr) *part = (const void *)(start + head->e_phoff);
+    for (unsigned i = 0; i < head->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD && start + part[i].p_vaddr + part[i].p_memsz > range.end)
+            range.end = start + part[i].p_vaddr + part[i].p_memsz;
+    return range;
+}
+
+/* libc, and the vDSO, where libc's gettimeofday is. */
+static struct object_range libc, vdso;
+
+static bool is_of_libc(const void *slot)
+{
+    uintptr_t f;
     __builtin_memcpy(&f, slot, sizeof f);
-    return f && dladdr(f, &of) &&
-           (of.dli_fbase == libc ||
-            (uintptr_t)of.dli_fbase == getauxval(AT_SYSINFO_EHDR)); /* vDSO */
+    return (f >= libc.start && f < libc.end) || (f >= vdso.start && f < vdso.end);
 }
 
 void system_calls_start(void)
 {
-    Dl_info libc = {0};
+    Dl_info of;
     void *f = dlsym(RTLD_NEXT, "gnu_get_libc_version");
-    if (f && !dladdr(f, &libc))
-        libc.dli_fbase = NULL;
+    libc = range_of(f && dladdr(f, &of) ? (uintptr_t)of.dli_fbase : 0);
+    vdso = range_of(getauxval(AT_SYSINFO_EHDR));
 #define CALL(name, entry, checks)              \
     boundary_look_up(&next_calls.name, #name); \
-    is_checked.name = rt.options.access && is_of_libc(&next_calls.name, libc.dli_fbase);
+    is_checked.name = rt.options.access && is_of_libc(&next_calls.name);
 #include "system_calls.def"
     boundary_look_up(&next_recvfrom_chk, "__recvfrom_chk");
-    is_checked.recvfrom_chk = rt.options.access && is_of_libc(&next_recvfrom_chk, libc.dli_fbase);
+    is_checked.recvfrom_chk = rt.options.access && is_of_libc(&next_recvfrom_chk);
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */

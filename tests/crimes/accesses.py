@@ -22,7 +22,7 @@ SIZES = {"slab": 40, "large": 100000}
 
 def run(program, *arguments, options=(), status=(0,)):
     """(output, errors as (code, entry, sentence, functions from the call on, line, count), the report)"""
-    done = subprocess.run([BUILD + "/bin/rtcheck", "--leaks=no", "--json=report.json", "--log-file=log", *options, FOLDER + program,
+    done = subprocess.run([BUILD + "/bin/rtcheck", "--leaks=no", "--json=report.json", "--log-file=log", *options, os.path.join(FOLDER, program),
                            *arguments], capture_output=True, text=True, timeout=100, check=False, env=ENVIRONMENT)
     check(f"{program} {arguments}: status, output of rtcheck", (done.returncode in status, done.stderr), (True, ""))
     with open("report.json") as file:
@@ -177,6 +177,28 @@ BYTES = (1 << 64) - 1
 check("a product that wraps", cases("product"),
       [("rua", f"read of {BYTES} bytes by {f}, the last {BYTES - 40} past the end of a 40-byte block", 1) for f in ("bsearch", "lfind")])
 check("a comparison that does not return", cases("comparison_jumps"), [])
+
+# ---- a library with names of libc's, for something else ------------------------------------------------------
+LIBRARY = """#include <stdlib.h>
+int printf(const char *format, ...);
+int rename(char *name, int id, double scale) { return (int)(scale * 10) + id; }
+double access(const char *name, float f) { return f; }
+int chdir(char *where, double x, double y) { return (int)(x + y); }
+void run(void)
+{
+    char *s = malloc(4);
+    for (int i = 0; i < 4; i++)
+        s[i] = 'a';
+    printf("%d %.1f %d\\n", rename(s, 1, 7.5), access(s, 2.5f), chdir(s, 40, 2));
+    free(s);
+}"""
+for name, text in (("own_names.c", LIBRARY), ("main.c", "void run(void); int main(void) { run(); return 0; }")):
+    with open(name, "w") as file:
+        file.write(text)
+subprocess.run(["cc", "-fno-builtin", "-shared", "-fPIC", "-o", "libown_names.so", "own_names.c"], check=True)
+subprocess.run(["cc", "-o", "own_names", "main.c", "-L.", "-lown_names", "-Wl,-rpath," + os.getcwd()], check=True)
+output, errors, report = run(os.path.abspath("own_names"), options=("--access-every=1",))
+check("a library's own rename, access, chdir", (output, errors), ("76 2.5 42\n", []))
 
 # ---- options ---------------------------------------------------------------------------------------------
 check("--on-error=abort", cases("once", "--on-error=abort", status=(-signal.SIGABRT,))[-1:], ONE)
