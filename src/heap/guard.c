@@ -26,10 +26,10 @@
 #include "guard.h"
 #include "heap_priv.h"
 
-#define FREED_UNITS_MAX 65536u /* a power of two */
-#define FREED_SHARE 16u        /* of a small heap: part of its address space */
-#define UNITS_SHARE 4u         /* of the address space, for all guarded blocks */
-#define BATCH_UNITS 32u        /* 2 MiB: their guards are in one page table */
+#define FREED_UNITS_MAX 65536u
+#define FREED_SHARE 16u /* of a small heap: part of its address space */
+#define UNITS_SHARE 4u  /* of the address space, for all guarded blocks */
+#define BATCH_UNITS 32u /* 2 MiB: their guards are in one page table */
 #define MAPPINGS_SHARE 4u
 #define MAPPINGS_PER_BLOCK 2u
 #define MAPPINGS_USUAL 65530u
@@ -37,8 +37,8 @@
 static struct {
     struct lock lock;
     uint32_t vacant; /* list of single units without a block, by unit_note.next; 0: end */
-    uint32_t head, tail;
-    uint32_t freed[FREED_UNITS_MAX]; /* FIFO of head units, by number */
+    uint32_t oldest,
+        newest; /* FIFO of the head units of freed blocks, by unit_note.next; 0: none */
     uint32_t freed_units;
     uint64_t units; /* in use here, with and without a block */
     enum { WAY_UNKNOWN, WAY_ADVICE, WAY_PROTECTION } way;
@@ -249,14 +249,14 @@ static bool must_stay_open(void)
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
-static struct large_shape shape_of(size_t request, size_t align, enum guard_edge edge,
-                                   uint64_t *bytes)
+/* Returns the number of units. */
+static uint64_t shape_of(size_t request, size_t align, enum guard_edge edge, uint64_t *bytes,
+                         uint64_t *lead)
 {
     uint64_t step = align < 16 ? 16 : align, used = align_up(request, step);
     *bytes = align_up(used ? used : 1, PAGE_BYTES);
-    uint64_t lead = PAGE_BYTES + (edge == GUARD_EDGE_END ? *bytes - used : 0);
-    uint64_t all = *bytes + 2 * PAGE_BYTES;
-    return (struct large_shape){align_up(all, UNIT_BYTES) >> RTC_UNIT_SHIFT, lead, request};
+    *lead = PAGE_BYTES + (edge == GUARD_EDGE_END ? *bytes - used : 0);
+    return align_up(*bytes + 2 * PAGE_BYTES, UNIT_BYTES) >> RTC_UNIT_SHIFT;
 }
 
 /* A fault may have opened a vacant unit. */
@@ -270,32 +270,47 @@ static bool open_data(struct unit *head, uint64_t n, uint64_t bytes)
 void *guard_take(size_t request, size_t align, enum guard_edge edge, bool *clean, struct found *f)
 {
     struct large_record *r;
-    uint64_t bytes;
+    uint64_t bytes, lead;
     if (request > GUARD_BYTES_MAX || align >= PAGE_BYTES || must_stay_open())
         return NULL;
-    struct large_shape shape = shape_of(request, align, edge, &bytes);
-    struct unit *head = take_run(shape.units, &r);
+    uint64_t units = shape_of(request, align, edge, &bytes, &lead);
+    struct unit *head = take_run(units, &r);
     if (!head)
         return NULL;
-    if ((!r && !(r = large_record_take())) || !open_data(head, shape.units, bytes)) {
+    if ((!r && !(r = large_record_take())) || !open_data(head, units, bytes)) {
         if (r)
             large_record_vacate(r);
-        give_run(head, shape.units);
+        give_run(head, units);
         return NULL;
     }
     note_of(head)->pages = (uint32_t)(bytes / PAGE_BYTES);
     set_bits(head, GUARD_UNIT | GUARD_DATA);
     *clean = !heap_in_file();
-    large_enter(head, r, &shape, f);
+    r->units = units;
+    large_enter(head, r, lead, request, f);
     return (void *)large_start_of(head);
 }
 
 /* ---- free ------------------------------------------------------------------------------------ */
 
+/* Caller holds the lock. */
+static void add_freed(struct unit *head)
+{
+    note_of(head)->next = 0;
+    if (guards.newest)
+        note_of(heap.unit + guards.newest)->next = unit_number(head);
+    else
+        guards.oldest = unit_number(head);
+    guards.newest = unit_number(head);
+    guards.freed_units += note_of(head)->units;
+}
+
 /* Evict the oldest block.  Caller holds the lock. */
 static void evict_oldest(void)
 {
-    struct unit *head = heap.unit + guards.freed[guards.head++ % FREED_UNITS_MAX];
+    struct unit *head = heap.unit + guards.oldest;
+    guards.oldest = note_of(head)->next;
+    guards.newest = guards.oldest ? guards.newest : 0;
     struct large_record *r =
         owner_pointer(atomic_load_explicit(&head->owner, memory_order_relaxed));
     uint32_t epoch = atomic_load_explicit(&head->epoch, memory_order_relaxed);
@@ -338,9 +353,8 @@ void guard_give(const struct found *f)
     struct unit *head = f->head;
     set_bits(head, close_freed(head) ? GUARD_UNIT : GUARD_UNIT | GUARD_OPEN);
     lock_take(&guards.lock);
-    guards.freed[guards.tail++ % FREED_UNITS_MAX] = unit_number(head);
-    guards.freed_units += note_of(head)->units;
-    while (guards.freed_units > freed_max() || guards.tail - guards.head == FREED_UNITS_MAX)
+    add_freed(head);
+    while (guards.freed_units > freed_max())
         evict_oldest();
     lock_drop(&guards.lock);
 }
@@ -348,8 +362,8 @@ void guard_give(const struct found *f)
 bool guard_evict_all(void)
 {
     lock_take(&guards.lock);
-    bool any = guards.head != guards.tail || guards.vacant;
-    while (guards.head != guards.tail)
+    bool any = guards.oldest || guards.vacant;
+    while (guards.oldest)
         evict_oldest();
     while (guards.vacant) {
         struct unit *u = heap.unit + guards.vacant;
@@ -448,7 +462,7 @@ void guard_after_fork(bool trusted)
         return;
     /* Lists may have been copied half-linked: their units stay inaccessible. */
     guards.vacant = 0;
-    guards.head = guards.tail = guards.freed_units = 0;
+    guards.oldest = guards.newest = guards.freed_units = 0;
 }
 
 void guard_copy(char *to, const char *from, const struct unit *u)

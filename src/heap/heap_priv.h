@@ -100,11 +100,11 @@ struct large_record *large_record_take(void);
 /* The record's block is gone; the record stays with its units. */
 void large_record_clear(struct large_record *r);
 /* Where a block lies in its units. */
-struct large_shape {
-    uint64_t units, lead, request;
-};
-/* Enter a block and its record into the tables; its state is set later, by block_publish. */
-void large_enter(struct unit *head, struct large_record *r, const struct large_shape *shape,
+/*
+ * Enter a block and its record, of which r->units is set, into the tables; its state is set later, by
+ * block_publish.
+ */
+void large_enter(struct unit *head, struct large_record *r, uint64_t lead, uint64_t request,
                  struct found *f);
 
 /* ---- units.c: free runs ---------------------------------------------------------------------- */

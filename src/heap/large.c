@@ -202,33 +202,33 @@ static void huge_end(struct unit *head, uint64_t units)
     atomic_fetch_sub_explicit(&large.huge_blocks, 1, memory_order_relaxed);
 }
 
-void large_enter(struct unit *head, struct large_record *r, const struct large_shape *shape,
+void large_enter(struct unit *head, struct large_record *r, uint64_t lead, uint64_t request,
                  struct found *f)
 {
+    uint64_t units = r->units;
     r->unit = unit_number(head);
-    r->units = shape->units;
-    r->lead = shape->lead;
+    r->lead = lead;
     r->epoch = fork_epoch();
-    atomic_store_explicit(&r->request, shape->request, memory_order_relaxed);
-    set_units(head, 1, shape->units);
+    atomic_store_explicit(&r->request, request, memory_order_relaxed);
+    set_units(head, 1, units);
     head->back = 0;
-    note_of(head)->units = (uint32_t)shape->units;
-    note_of(head)->lead = (uint32_t)shape->lead;
+    note_of(head)->units = (uint32_t)units;
+    note_of(head)->lead = (uint32_t)lead;
     if (likely(!guard_bits(head)))
-        huge_begin(head, shape->request);
+        huge_begin(head, request);
     atomic_store_explicit(&head->epoch, (uint32_t)r->epoch, memory_order_relaxed);
     atomic_store_explicit(&head->owner, owner_of(UNIT_LARGE, (uintptr_t)r),
                           memory_order_release); /* pairs with pool_find */
     *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
     redzone_put_before_large(head);
-    redzone_put_large(f, (void *)large_start_of(head), shape->request);
+    redzone_put_large(f, (void *)large_start_of(head), request);
 }
 
 void *large_take(size_t request, size_t align, bool *clean, struct found *f)
 {
     uint64_t lead = lead_for(align), n = units_for(request, lead);
     struct unit *head = take_units(n, align, clean);
-    if (!head && large_evict_all())
+    if (!head && (large_evict_all() || guard_evict_all()))
         head = take_units(n, align, clean);
     if (!head)
         return NULL;
@@ -237,7 +237,8 @@ void *large_take(size_t request, size_t align, bool *clean, struct found *f)
         units_give(head, n, !*clean);
         return NULL;
     }
-    large_enter(head, r, &(struct large_shape){n, lead, request}, f);
+    r->units = n;
+    large_enter(head, r, lead, request, f);
     return (void *)large_start_of(head);
 }
 
@@ -349,7 +350,7 @@ bool large_evict_all(void)
     while (large.head != large.tail)
         evict_oldest();
     lock_drop(&large.lock);
-    return guard_evict_all() || any;
+    return any;
 }
 
 /*

@@ -118,7 +118,7 @@ static struct unit *make(uint32_t class)
     const struct size_class *c = &size_class[class];
     bool clean;
     struct unit *head = units_for_slab(class, &clean);
-    if (!head && large_evict_all())
+    if (!head && (large_evict_all() || guard_evict_all()))
         head = units_for_slab(class, &clean);
     if (!head)
         return NULL;
