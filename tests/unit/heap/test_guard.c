@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "guard.h"
+#include "heap_priv.h"
 #include "heap.h"
 #include "../in_child.h"
 
@@ -90,7 +91,7 @@ static void reuse(void)
             give(&f[i]);
         guard_open((uintptr_t)large_start_of(f[0].head));
         heap_totals(&total, &before);
-        MUST(large_evict_all());
+        MUST(guard_evict_all());
         heap_totals(&total, &after);
         MUST(after >= before + MANY * UNIT_BYTES);
     }
