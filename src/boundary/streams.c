@@ -9,6 +9,8 @@
 #include "next_functions.h"
 #include "string_length.h"
 #include "string_reads.h"
+#include "system_calls.h"
+#include "variadic_jump.h"
 
 #define READS_TEXT(s, name)                             \
     do {                                                \
@@ -99,13 +101,84 @@ EXPORT void perror(const char *s)
     NEXT_OF(perror)(s);
 }
 
-/* ---- printf ---------------------------------------------------------------------------------- */
+/* ---- printf: what it reads is known before ----------------------------------------------------- */
+
+#define FROM_ASSEMBLY __attribute__((used)) HIDDEN
+
+static NOINLINE void check_printed(const struct saved_arguments *saved, const struct entry *at,
+                                   unsigned format_at, uint32_t entry)
+{
+    va_list list;
+    const char *to = (const char *)saved->word[0];
+    if (!access_is_on || is_skipped((const void *)at->pc))
+        return;
+    if (entry == ENTRY_ASPRINTF && is_in_heap(to) && unlikely(!is_allowed(to, sizeof(char *))))
+        access_refused(
+            &(struct access){.at = to, .bytes = sizeof(char *), .is_write = true, .entry = entry},
+            at);
+    saved_list(list, saved, format_at + 1, at);
+    format_check_printed((const char *)saved->word[format_at], list, entry, at);
+}
+
+/* Exported: `name`, whose argument number format_at is the format. */
+#define PRINTF(name, id, format_at)                                                               \
+    FROM_ASSEMBLY void *next_##name;                                                              \
+    FROM_ASSEMBLY void check_##name(const struct saved_arguments *saved, const struct entry *at); \
+    void check_##name(const struct saved_arguments *saved, const struct entry *at)                \
+    {                                                                                             \
+        if (unlikely(!next_##name))                                                               \
+            boundary_look_up(&next_##name, #name);                                                \
+        check_printed(saved, at, format_at, ENTRY_##id);                                          \
+    }                                                                                             \
+    VARIADIC_JUMP(name)
+
+PRINTF(printf, PRINTF, 0);
+PRINTF(__printf_chk, PRINTF, 1);
+PRINTF(fprintf, FPRINTF, 1);
+PRINTF(__fprintf_chk, FPRINTF, 2);
+PRINTF(dprintf, DPRINTF, 1);
+PRINTF(__dprintf_chk, DPRINTF, 2);
+PRINTF(asprintf, ASPRINTF, 1);
+PRINTF(__asprintf_chk, ASPRINTF, 2);
+
+#define LIST(...) __VA_ARGS__
+
+/* The same with a list of arguments: a jump, after the check. */
+#define VPRINTF(name, entry, PARAMETERS, ARGUMENTS)                    \
+    EXPORT int name(LIST PARAMETERS, va_list list)                     \
+    {                                                                  \
+        if (access_is_on && !is_skipped(SITE))                         \
+            format_check_printed(format, list, ENTRY_##entry, CALLER); \
+        return NEXT_OF(name)(LIST ARGUMENTS, list);                    \
+    }                                                                  \
+    static_assert(true, "ends with a semicolon")
+
+VPRINTF(vprintf, VPRINTF, (const char *format), (format));
+VPRINTF(__vprintf_chk, VPRINTF, (int flag, const char *format), (flag, format));
+VPRINTF(vfprintf, VFPRINTF, (struct _IO_FILE * stream, const char *format), (stream, format));
+VPRINTF(__vfprintf_chk, VFPRINTF, (struct _IO_FILE * stream, int flag, const char *format),
+        (stream, flag, format));
+VPRINTF(vdprintf, VDPRINTF, (int fd, const char *format), (fd, format));
+VPRINTF(__vdprintf_chk, VDPRINTF, (int fd, int flag, const char *format), (fd, flag, format));
+
+#define VASPRINTF(name, PARAMETERS, ARGUMENTS)                               \
+    EXPORT int name(LIST PARAMETERS, va_list list)                           \
+    {                                                                        \
+        if (access_is_on) {                                                  \
+            WRITES(to, sizeof *to, VASPRINTF);                               \
+            if (!is_skipped(SITE))                                           \
+                format_check_printed(format, list, ENTRY_VASPRINTF, CALLER); \
+        }                                                                    \
+        return NEXT_OF(name)(LIST ARGUMENTS, list);                          \
+    }                                                                        \
+    static_assert(true, "ends with a semicolon")
+
+VASPRINTF(vasprintf, (char **to, const char *format), (to, format));
+VASPRINTF(__vasprintf_chk, (char **to, int flag, const char *format), (to, flag, format));
+
+/* ---- sprintf: how much it writes is known afterwards -------------------------------------------- */
 
 /* The characters and the zero byte after them, unless the call has failed. */
-#define NOWHERE(result, entry) (void)0
-#define POINTER(result, entry) \
-    if (access_is_on)          \
-    WRITES(to, sizeof *to, entry)
 #define TEXT(result, entry)            \
     if ((result) >= 0 && access_is_on) \
     WRITES(to, (uint64_t)(result) + 1, entry)
@@ -113,10 +186,8 @@ EXPORT void perror(const char *s)
     if ((result) >= 0 && n > 0 && access_is_on) \
     WRITES(to, (uint64_t)(result) < n ? (uint64_t)(result) + 1 : (uint64_t)n, entry)
 
-#define LIST(...) __VA_ARGS__
-
-/* A printf and the function that takes a list; `written` checks what was written. */
-#define PRINTF(name, list_name, entry, PARAMETERS, ARGUMENTS, written)  \
+/* A sprintf and the function that takes a list; `written` checks what was written. */
+#define SPRINTF(name, list_name, entry, PARAMETERS, ARGUMENTS, written) \
     EXPORT int list_name(LIST PARAMETERS, va_list list)                 \
     {                                                                   \
         if (access_is_on && !is_skipped(SITE))                          \
@@ -138,27 +209,14 @@ EXPORT void perror(const char *s)
     }                                                                   \
     static_assert(true, "ends with a semicolon")
 
-PRINTF(printf, vprintf, PRINTF, (const char *format), (format), NOWHERE);
-PRINTF(__printf_chk, __vprintf_chk, PRINTF, (int flag, const char *format), (flag, format),
-       NOWHERE);
-PRINTF(fprintf, vfprintf, FPRINTF, (struct _IO_FILE * stream, const char *format), (stream, format),
-       NOWHERE);
-PRINTF(__fprintf_chk, __vfprintf_chk, FPRINTF,
-       (struct _IO_FILE * stream, int flag, const char *format), (stream, flag, format), NOWHERE);
-PRINTF(dprintf, vdprintf, DPRINTF, (int fd, const char *format), (fd, format), NOWHERE);
-PRINTF(__dprintf_chk, __vdprintf_chk, DPRINTF, (int fd, int flag, const char *format),
-       (fd, flag, format), NOWHERE);
-PRINTF(sprintf, vsprintf, SPRINTF, (char *to, const char *format), (to, format), TEXT);
-PRINTF(__sprintf_chk, __vsprintf_chk, SPRINTF,
-       (char *to, int flag, size_t room, const char *format), (to, flag, room, format), TEXT);
-PRINTF(snprintf, vsnprintf, SNPRINTF, (char *to, size_t n, const char *format), (to, n, format),
-       TEXT_N);
-PRINTF(__snprintf_chk, __vsnprintf_chk, SNPRINTF,
-       (char *to, size_t n, int flag, size_t room, const char *format), (to, n, flag, room, format),
-       TEXT_N);
-PRINTF(asprintf, vasprintf, ASPRINTF, (char **to, const char *format), (to, format), POINTER);
-PRINTF(__asprintf_chk, __vasprintf_chk, ASPRINTF, (char **to, int flag, const char *format),
-       (to, flag, format), POINTER);
+SPRINTF(sprintf, vsprintf, SPRINTF, (char *to, const char *format), (to, format), TEXT);
+SPRINTF(__sprintf_chk, __vsprintf_chk, SPRINTF,
+        (char *to, int flag, size_t room, const char *format), (to, flag, room, format), TEXT);
+SPRINTF(snprintf, vsnprintf, SNPRINTF, (char *to, size_t n, const char *format), (to, n, format),
+        TEXT_N);
+SPRINTF(__snprintf_chk, __vsnprintf_chk, SNPRINTF,
+        (char *to, size_t n, int flag, size_t room, const char *format),
+        (to, n, flag, room, format), TEXT_N);
 
 /* ---- scanf ----------------------------------------------------------------------------------- */
 
