@@ -116,7 +116,7 @@ static NOINLINE void check_printed(const struct saved_arguments *saved, const st
         access_refused(
             &(struct access){.at = to, .bytes = sizeof(char *), .is_write = true, .entry = entry},
             at);
-    saved_list(list, saved, format_at + 1, at);
+    saved_list(&list, saved, format_at + 1, at);
     format_check_printed((const char *)saved->word[format_at], list, entry, at);
 }
 

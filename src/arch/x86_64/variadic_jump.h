@@ -23,7 +23,7 @@ struct saved_arguments {
 };
 
 /* The list of the arguments after the first `named`; `frame`: that of the exported function. */
-static inline void saved_list(va_list list, const struct saved_arguments *saved, unsigned named,
+static inline void saved_list(va_list *list, const struct saved_arguments *saved, unsigned named,
                               const void *frame)
 {
     const struct {

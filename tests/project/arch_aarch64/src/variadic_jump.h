@@ -11,7 +11,7 @@ struct saved_arguments {
     uint64_t word[8];
 };
 
-static inline void saved_list(va_list list, const struct saved_arguments *saved, unsigned named,
+static inline void saved_list(va_list *list, const struct saved_arguments *saved, unsigned named,
                               const void *frame)
 {
     (void)list;
