@@ -25,8 +25,8 @@ uint32_t error_main_site(const struct error *e)
 }
 
 /*
- * A bad access by a call has an id of its own for each function that was called: one of ours often
- * calls several of libc's.
+ * The id of a bad access by a call contains the called function: a function of the program often
+ * calls several of libc's, and their errors must not share an id.
  */
 static const char *hashed_kind(const struct error *e)
 {

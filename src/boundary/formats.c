@@ -107,7 +107,7 @@ static void check_string(const void *s, int limit, bool is_wide, bool is_write, 
 
 /* ---- printf ---------------------------------------------------------------------------------- */
 
-/* After the %. A width or precision of * is an argument of its own. */
+/* s follows the %. A width or precision given as * takes an int from the arguments. */
 static struct conversion printed_conversion(const char *s, struct arguments *a)
 {
     struct conversion c = {.limit = -1};

@@ -1,5 +1,5 @@
 /*
- * guard.c - guarded blocks, each in units of its own.
+ * guard.c - guarded blocks, each in units without other blocks.
  *
  *  first unit | guard page | pages of the block ... | guard pages up to the end of the units |
  *             0          4096           4096 * (1 + pages)
