@@ -16,17 +16,17 @@ uint32_t access_every = 1;
 /* The file that calls them must be able to call libc's, so none is called here. */
 void boundary_look_up(void *slot, const char *name)
 {
+    int saved = errno; /* a first printf may print it */
     void *f = dlsym(RTLD_NEXT, name);
+    errno = saved;
     __builtin_memcpy(slot, &f, sizeof f); /* ISO C has no cast from object to function pointer */
 }
 
 void boundary_start(void)
 {
-    int saved = errno;
 #define FUNCTION(name) boundary_look_up(&next_functions.name, #name);
 #include "functions.def"
     system_calls_start();
-    errno = saved;
     access_every = rt.options.access_every ? rt.options.access_every : 1;
     access_is_on = rt.options.access;
 }

@@ -74,7 +74,8 @@ static bool is_of_libc(const void *slot)
 void system_calls_start(void)
 {
     Dl_info of;
-    void *f = dlsym(RTLD_NEXT, "gnu_get_libc_version");
+    void *f;
+    boundary_look_up(&f, "gnu_get_libc_version");
     libc = range_of(f && dladdr(f, &of) ? (uintptr_t)of.dli_fbase : 0);
     vdso = range_of(getauxval(AT_SYSINFO_EHDR));
 #define CALL(name, entry, checks)              \
