@@ -357,6 +357,19 @@ int report_find_id(struct report *r, const char *given, char id[REPORT_ID_BYTES]
                    size_t room);
 
 /*
+ * The value of --guard-stacks by which the next run guards the blocks of this error, leak or record:
+ * those with the same allocation stack, at the edge next to the bad access.  Errors as
+ * report_find_id; -ENODATA: the allocation is not known.
+ */
+#define REPORT_GUARD_BYTES 24 /* KEY.EDGEGAP */
+int report_guard_text(struct report *r, const char *given, char out[REPORT_GUARD_BYTES], char *err,
+                      size_t room);
+/* The ids of shown bad writes that were detected afterwards, `room` at most.  Returns their number. */
+uint32_t report_late_writes(struct report *r, char id[][REPORT_ID_BYTES], uint32_t room);
+/* Was a block with one of the stacks of --guard-stacks allocated, in any process? */
+bool report_has_guarded_stack(const struct report *r);
+
+/*
  * Print all details of the error, leak or record with this id. false: there is none. Call after
  * report_collect.
  */

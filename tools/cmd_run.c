@@ -167,8 +167,8 @@ static int prepare(struct run *r)
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    if (take_environment(r) || check_log_name(r) || make_counters(r) ||
-        finding_rules_read(&r->options, &r->finding_rules, r->err) ||
+    if (catch_begin(&r->options, r->err) || take_environment(r) || check_log_name(r) ||
+        make_counters(r) || finding_rules_read(&r->options, &r->finding_rules, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return report_failure(r, STATUS_SETUP);
     r->file.fd = -1;
@@ -451,6 +451,14 @@ static void print_text(struct run *r, enum control control, const char *why)
         annotate(r, &how);
 }
 
+static void warn_of_guards(struct run *r)
+{
+    if (*option_text(&r->options, "guard-stacks") && !report_has_guarded_stack(r->report))
+        warnings_add(
+            &r->unwritten,
+            "no block was guarded: none was allocated by the same calls as in the earlier run");
+}
+
 static enum control report_result(struct run *r)
 {
     char why[TOOLS_ERROR_BYTES] = "";
@@ -466,6 +474,8 @@ static enum control report_result(struct run *r)
         }
     }
     enum control control = find_control(r, why);
+    if (control == CONTROL_GAINED)
+        warn_of_guards(r);
     keep_pool(r);
     write_files(r);
     print_text(r, control, why);
@@ -483,6 +493,25 @@ static int final_status(const struct run *r, enum control control)
                               WEXITSTATUS(r->wait_status));
 }
 
+/* Returns if there is no second run. */
+static void run_again(struct run *r)
+{
+    char stacks[RERUN_TEXT_BYTES], err[TOOLS_ERROR_BYTES], line[TOOLS_ERROR_BYTES + 16];
+    const char *guarded = option_text(&r->options, "guard-stacks");
+    unsigned count = r->report ? rerun_find(r->report, guarded, stacks) : 0;
+    if (!count)
+        return;
+    int n =
+        snprintf(line, sizeof line,
+                 "rtcheck: running it again, with the blocks of %u late bad write%s guarded\n\n",
+                 count, count > 1 ? "s" : "");
+    text_write(r->log, line, (size_t)n);
+    signals_give_back(&r->was);
+    rerun(r->argv, stacks, !*guarded, err);
+    n = snprintf(line, sizeof line, "rtcheck: note: %s\n", err);
+    text_write(r->log, line, (size_t)n);
+}
+
 static int run_and_report(struct run *r)
 {
     int bad = run_program(r);
@@ -493,6 +522,8 @@ static int run_and_report(struct run *r)
     keeper_end(&r->keeper);
     counters_free(r->counters);
     run_file_close(&r->file);
+    if (control == CONTROL_GAINED && option_flag(&r->options, "rerun"))
+        run_again(r);
     if (bad)
         return STATUS_SETUP;
     return unstarted ? report_not_runnable(r, unstarted) : final_status(r, control);

@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 {
     fds_begin();
     guard_begin();
+    rerun_begin(argv);
     if (argc > 0 && is_named_valgrind(argv[0]))
         return verb_do(&verb_valgrind, argc, argv);
     const struct verb *verb = argc > 1 ? verb_named(argv[1]) : NULL;

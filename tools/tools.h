@@ -4,6 +4,7 @@
  *   verbs.c          the list of verbs; their command lines and --help
  *   cmd_X.c          rtcheck X: a struct verb and its function; cmd_run.c: rtcheck PROGRAM
  *   pager.c          $PAGER for long output
+ *   catch.c          --catch and --rerun: what one run has found, guarded in the next
  *   find_run.c, find_process.c    the run file that the command line names, or means
  *   rtcheck.c        main: selects the verb
  *
@@ -65,6 +66,27 @@ struct pager {
 bool pager_start(struct pager *p);
 /* Restore standard output and wait.  false: there is no such program, and nothing was shown. */
 bool pager_end(struct pager *p);
+
+/* ---- catch.c --------------------------------------------------------------------------------- */
+
+#define CATCH_MAX GUARD_STACKS_MOST
+#define RERUN_TEXT_BYTES (CATCH_MAX * (REPORT_GUARD_BYTES + 1))
+
+/* --catch: find the findings in kept runs, and set --guard-stacks.  -errno: err has the reason. */
+int catch_begin(struct options *o, char err[TOOLS_ERROR_BYTES]);
+
+/* main's arguments, and the position in standard input, for a second run. */
+void rerun_begin(char **argv);
+/*
+ * The value of --guard-stacks for the late bad writes of a run in which `guarded` was its value;
+ * returns the number of these writes.
+ */
+unsigned rerun_find(struct report *r, const char *guarded, char stacks[RERUN_TEXT_BYTES]);
+/*
+ * Replace this process by the same command with this value.  `operands`: the program in main's
+ * arguments; `again`: it may run once more.  It returns only on failure.
+ */
+int rerun(char **operands, const char *stacks, bool again, char err[TOOLS_ERROR_BYTES]);
 
 /* ---- find_run.c ------------------------------------------------------------------------------ */
 

@@ -44,7 +44,7 @@
  * fields where earlier ones have zeros, or segment kinds, which older readers skip.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 14u
+#define RTC_VERSION_MINOR 15u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES \
@@ -241,7 +241,9 @@ enum image_end {
 #define IMAGE_FAULT_OF_FREED \
     0x800u /* killed at an address read from freed memory (by its fill); minor version 7 */
 #define IMAGE_GUARDS_BOUNDED 0x2000u /* blocks were not guarded, because of vm.max_map_count */
-#define IMAGE_PYTHON_MALLOC 0x1000u  /* PYTHONMALLOC makes python use malloc; minor version 12 */
+/* a block with one of the stacks of --guard-stacks was allocated; minor version 15 */
+#define IMAGE_GUARDED_STACK 0x4000u
+#define IMAGE_PYTHON_MALLOC 0x1000u /* PYTHONMALLOC makes python use malloc; minor version 12 */
 
 /* image_header.checks: minor version 2; 0 in files of earlier versions */
 #define CHECK_MADE 0x01u        /* the field is valid */

@@ -283,7 +283,8 @@ static void note_writes(const struct report *r, struct notes *notes)
     for (uint32_t i = 0; i < r->error_count; i++)
         if (error_is_late(&r->errors[i]) && error_is_shown(&r->errors[i]) &&
             !is_hidden(&r->errors[i].disposition)) {
-            note_add(notes, false, "--guard=all finds the code of a bad write: docs/bad-writes.md");
+            note_add(notes, false,
+                     "--rerun or --catch=ID finds the code of a bad write: docs/bad-writes.md");
             return;
         }
 }

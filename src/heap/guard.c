@@ -30,6 +30,7 @@
 #define FREED_SHARE 16u /* of a small heap: part of its address space */
 #define UNITS_SHARE 4u  /* of the address space, for all guarded blocks */
 #define BATCH_UNITS 32u /* 2 MiB: their guards are in one page table */
+#define MALLOC_ALIGN (GUARD_GAP_ALIGNED + 1)
 #define MAPPINGS_SHARE 4u
 #define MAPPINGS_PER_BLOCK 2u
 #define MAPPINGS_USUAL 65530u
@@ -249,13 +250,22 @@ static bool must_stay_open(void)
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
+/* Bytes from the block's start to the guard page after it: as aligned as the gap allows. */
+static uint64_t bytes_to_guard(size_t request, size_t align, struct guard_place place)
+{
+    uint64_t step = align < MALLOC_ALIGN ? MALLOC_ALIGN : align;
+    while (step > 1 && step <= MALLOC_ALIGN && align_up(request, step) - request > place.gap)
+        step /= 2;
+    return align_up(request, step);
+}
+
 /* Returns the number of units. */
-static uint64_t shape_of(size_t request, size_t align, enum guard_edge edge, uint64_t *bytes,
+static uint64_t shape_of(size_t request, size_t align, struct guard_place place, uint64_t *bytes,
                          uint64_t *lead)
 {
-    uint64_t step = align < 16 ? 16 : align, used = align_up(request, step);
+    uint64_t used = bytes_to_guard(request, align, place);
     *bytes = align_up(used ? used : 1, PAGE_BYTES);
-    *lead = PAGE_BYTES + (edge == GUARD_EDGE_END ? *bytes - used : 0);
+    *lead = PAGE_BYTES + (place.edge == GUARD_EDGE_END ? *bytes - used : 0);
     return align_up(*bytes + 2 * PAGE_BYTES, UNIT_BYTES) >> RTC_UNIT_SHIFT;
 }
 
@@ -267,13 +277,14 @@ static bool open_data(struct unit *head, uint64_t n, uint64_t bytes)
     return open_pages(data_start(head), bytes);
 }
 
-void *guard_take(size_t request, size_t align, enum guard_edge edge, bool *clean, struct found *f)
+void *guard_take(size_t request, size_t align, struct guard_place place, bool *clean,
+                 struct found *f)
 {
     struct large_record *r;
     uint64_t bytes, lead;
     if (request > GUARD_BYTES_MAX || align >= PAGE_BYTES || must_stay_open())
         return NULL;
-    uint64_t units = shape_of(request, align, edge, &bytes, &lead);
+    uint64_t units = shape_of(request, align, place, &bytes, &lead);
     struct unit *head = take_run(units, &r);
     if (!head)
         return NULL;
@@ -404,6 +415,11 @@ enum guard_state guard_state_of(uintptr_t at)
     if (!bits || (bits & GUARD_DATA && at - data_start(head) < data_bytes(head)))
         return GUARD_NONE;
     return bits & open_bits(head, at) ? GUARD_OPENED : GUARD_CLOSED;
+}
+
+bool guard_has(uintptr_t at)
+{
+    return head_around(at);
 }
 
 static uint64_t units_of(const struct unit *head)

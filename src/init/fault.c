@@ -13,7 +13,6 @@
 #include "fault.h"
 
 #include "context.h"
-#include "instructions.h"
 
 #include <string.h>
 
@@ -196,13 +195,14 @@ struct fault_access fault_access_of(const siginfo_t *info, const void *context, 
     return a;
 }
 
-bool fault_operand_address(const void *context, uintptr_t *at)
+struct fault_code fault_code_of(const void *context)
 {
     uintptr_t pc = context_pc(context);
-    size_t room = readable_code(pc);
-    struct operand o = room ? operand_of((const uint8_t *)pc, room) : (struct operand){0};
-    if (!o.memory)
-        return false;
-    *at = address_of(&o, context, pc);
-    return true;
+    struct fault_code c = {.room = readable_code(pc)};
+    if (!c.room)
+        return c;
+    c.at = (const uint8_t *)pc;
+    c.operand = operand_of(c.at, c.room);
+    c.address = address_of(&c.operand, context, pc);
+    return c;
 }

@@ -4,6 +4,7 @@
 #ifndef FAULT_H
 #define FAULT_H
 
+#include "instructions.h"
 #include "os.h"
 
 #include <signal.h>
@@ -25,11 +26,14 @@ struct fault_access {
 /* Describe the access that a SIGSEGV or SIGBUS reports, by the kernel's error code and the code. */
 struct fault_access fault_access_of(const siginfo_t *info, const void *context, int fill);
 
-/*
- * The address of the memory operand of the interrupted instruction.  false: none, or not decoded.  A
- * string instruction has no such operand.
- */
-bool fault_operand_address(const void *context, uintptr_t *at);
+/* The interrupted instruction. */
+struct fault_code {
+    const uint8_t *at; /* NULL: not readable */
+    size_t room;
+    struct operand operand;
+    uintptr_t address; /* of an operand in memory */
+};
+struct fault_code fault_code_of(const void *context);
 
 /* Did the access that a signal reports take its address from such a pointer? */
 bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill);

@@ -6,11 +6,15 @@
  * gets zero bytes or, from a freed block, the fill.  Of a block only the first bad access is found, on
  * each side while it is in use, and once after its free.  A read by libc near a block in use is not recorded (accesses.c).
  *
+ * --catch may align a block less than malloc promises.  Moves of vector registers that need the
+ * alignment are carried out here.
+ *
  * The handler of the fault runs on the stack that is in use, and may have interrupted the program
  * anywhere.  The runtime itself reads blocks that another thread may free meanwhile, in its sweep at the
  * end.  Such a fault, and one in a vfork child, is not recorded.
  */
 #include "accesses.h"
+#include "aligned_move.h"
 #include "context.h"
 #include "fault.h"
 #include "init.h"
@@ -51,9 +55,10 @@ static struct access access_of(const siginfo_t *info, const void *context)
                        .is_write = f.access == ACCESS_WRITE,
                        .pc = f.pc,
                        .is_size_unknown = !f.bytes};
-    uintptr_t at = (uintptr_t)info->si_addr, begin;
-    if (f.bytes && fault_operand_address(context, &begin) && at - begin < f.bytes)
-        a.at = (const void *)begin;
+    struct fault_code code = fault_code_of(context);
+    uintptr_t at = (uintptr_t)info->si_addr;
+    if (f.bytes && code.operand.memory && at - code.address < f.bytes)
+        a.at = (const void *)code.address;
     return a;
 }
 
@@ -63,7 +68,7 @@ static bool is_own(const void *context)
     return is_in_object_of(context_pc(context), (uintptr_t)&guard_fault);
 }
 
-static void record(const siginfo_t *info, const void *context)
+static void record(struct access a, const void *context)
 {
     struct section s;
     struct caller from;
@@ -74,7 +79,6 @@ static void record(const siginfo_t *info, const void *context)
             image_count(&image()->errors_unrecorded); /* recording the error would take a lock */
         return;
     }
-    struct access a = access_of(info, context);
     struct fault_stack stack = {0};
     unwind_interrupted(context, &from);
     unwind_from(&from, put_stack, &stack);
@@ -85,16 +89,58 @@ static void record(const siginfo_t *info, const void *context)
     section_end(&s);
 }
 
-bool guard_fault(const void *given, const void *context)
+/* ---- misaligned moves ------------------------------------------------------------------------ */
+
+/* The first closed byte of [at, at + bytes), which is less than a page; 0: none. */
+static uintptr_t closed_byte(uintptr_t at, size_t bytes)
+{
+    uintptr_t last = at + bytes - 1;
+    return guard_state_of(at) == GUARD_CLOSED     ? at
+           : guard_state_of(last) == GUARD_CLOSED ? align_down(last, PAGE_BYTES)
+                                                  : 0;
+}
+
+/*
+ * A block that --catch aligns less than malloc promises: carry out the move that needs the alignment.
+ * The kernel reports it as a protection fault without an address.
+ */
+static bool move_misaligned(void *context)
+{
+    struct aligned_move move;
+    struct fault_code code = fault_code_of(context);
+    uintptr_t closed;
+    if (!code.at || !code.operand.memory || !guard_has(code.address) ||
+        code.address % ALIGNED_MOVE_BYTES == 0 || !aligned_move_at(code.at, code.room, &move))
+        return false;
+    while ((closed = closed_byte(code.address, ALIGNED_MOVE_BYTES)) != 0) {
+        record((struct access){.at = (const void *)code.address,
+                               .bytes = ALIGNED_MOVE_BYTES,
+                               .is_write = move.is_store,
+                               .pc = context_pc(context)},
+               context);
+        guarded_open(closed);
+        if (guard_state_of(closed) == GUARD_CLOSED)
+            return false; /* no memory for the page tables */
+    }
+    aligned_move_do(context, &move, (void *)code.address);
+    context_set_pc(context, context_pc(context) + code.operand.bytes);
+    return true;
+}
+
+bool guard_fault(const void *given, void *context)
 {
     const siginfo_t *info = given;
     uintptr_t at = (uintptr_t)info->si_addr;
     int saved = errno;
     enum guard_state state = info->si_code > 0 ? guard_state_of(at) : GUARD_NONE;
+    if (info->si_code == SI_KERNEL && move_misaligned(context)) {
+        errno = saved;
+        return true;
+    }
     if (state == GUARD_NONE || (state == GUARD_OPENED && !os_is_readable(at)))
         return false;
     if (state == GUARD_CLOSED) {
-        record(info, context);
+        record(access_of(info, context), context);
         guarded_open(at);
     }
     errno = saved;

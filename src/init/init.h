@@ -201,7 +201,7 @@ void fatal_withdraw(void);                         /* before the program enters 
  * guard_fault.c.  Is the SIGSEGV a bad access at a guard?  Then it is recorded, and the access can be
  * repeated.
  */
-bool guard_fault(const void *info, const void *context);
+bool guard_fault(const void *info, void *context);
 /*
  * Signal-safe, all three. Does our handler replace this signal's default? Is this handler ours?
  * Install ours.

@@ -106,26 +106,71 @@ static void read_redzone(struct value v)
         redzone_width(bytes < REDZONE_BYTES_MIN ? REDZONE_BYTES_MIN : bytes);
 }
 
+static void set_guard(struct guard_options *out, uint32_t every, bool is_limited,
+                      enum guard_edges edges)
+{
+    out->every = every;
+    out->is_limited = is_limited;
+    out->edges = edges;
+}
+
 /* One of N blocks, without a limit of time; or a word. */
 static void read_guard(struct guard_options *out, struct value v)
 {
     static const struct {
         const char *word;
-        struct guard_options is;
+        uint32_t every;
+        bool is_limited;
+        enum guard_edges edges;
     } words[] = {
-        {"no", {0, false, GUARD_EDGES_BOTH}},
-        {"auto", {GUARD_EVERY_AUTO, true, GUARD_EDGES_BOTH}},
-        {"all", {GUARD_ALL, false, GUARD_EDGES_BOTH}},
-        {"end", {GUARD_ALL, false, GUARD_EDGES_END}},
-        {"start", {GUARD_ALL, false, GUARD_EDGES_START}},
+        {"no", 0, false, GUARD_EDGES_BOTH},
+        {"auto", GUARD_EVERY_AUTO, true, GUARD_EDGES_BOTH},
+        {"all", GUARD_ALL, false, GUARD_EDGES_BOTH},
+        {"end", GUARD_ALL, false, GUARD_EDGES_END},
+        {"start", GUARD_ALL, false, GUARD_EDGES_START},
     };
     uint32_t every = 0;
     read_number(&every, v, 1, GUARD_EVERY_MAX);
     if (every)
-        *out = (struct guard_options){every, false, GUARD_EDGES_BOTH};
+        set_guard(out, every, false, GUARD_EDGES_BOTH);
     for (uint32_t i = 0; i < countof(words); i++)
         if (value_is(v, words[i].word))
-            *out = words[i].is;
+            set_guard(out, words[i].every, words[i].is_limited, words[i].edges);
+}
+
+/* "KEY.EDGEGAP", as report_guard_text has it: 16 hexadecimal digits, b, e or s, a decimal number. */
+static bool read_guard_stack(const char **text, struct guard_stack *out)
+{
+    static const char edges[] = {
+        [GUARD_EDGES_BOTH] = 'b', [GUARD_EDGES_END] = 'e', [GUARD_EDGES_START] = 's'};
+    const char *begin = *text;
+    uint64_t gap;
+    if (!text_parse_hex(text, &out->key) || *text - begin != 16 || *(*text)++ != '.')
+        return false;
+    uint32_t edge = 0;
+    while (edge < countof(edges) && edges[edge] != **text)
+        edge++;
+    if (edge == countof(edges))
+        return false;
+    (*text)++;
+    if (!text_parse_decimal(text, &gap) || gap > GUARD_GAP_ALIGNED)
+        return false;
+    out->edges = (enum guard_edges)edge;
+    out->gap = (uint32_t)gap;
+    return true;
+}
+
+static void read_guard_stacks(struct guard_stacks *out, struct value v)
+{
+    const char *s = v.at, *end = v.at + v.length;
+    struct guard_stacks stacks = {0};
+    while (s < end) {
+        bool fits = stacks.count < GUARD_STACKS_MAX;
+        if (!fits || !read_guard_stack(&s, &stacks.of[stacks.count]) || (s < end && *s++ != ','))
+            return;
+        stacks.count++;
+    }
+    *out = stacks;
 }
 
 /* valgrind's values are yes and no. */
@@ -229,6 +274,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_number(&o->access_every, v, 0, 1000000);
     else if (key_is(key, n, "guard"))
         read_guard(&o->guard, v);
+    else if (key_is(key, n, "guard-stacks"))
+        read_guard_stacks(&o->guard.stacks, v);
     else if (key_is(key, n, "error-limit"))
         read_error_limit(&o->error_limit, v);
     else if (key_is(key, n, "on-error"))

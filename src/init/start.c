@@ -21,7 +21,7 @@ struct runtime rt = {.options = {.trace_children = true,
                                  .cost_every = 1000,
                                  .access = true,
                                  .access_every = 16,
-                                 .guard = {0, false, GUARD_EDGES_BOTH},
+                                 .guard = {.edges = GUARD_EDGES_BOTH},
                                  .error_limit = 1000,
                                  .error_exitcode = -1}};
 

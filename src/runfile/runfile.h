@@ -157,6 +157,13 @@ void depot_after_fork(bool fresh);
  * !may_grow.
  */
 uint32_t modules_number(const struct object *o, bool may_grow);
+/* What identifies an object in all runs (format/stack_key.h), and its load bias. */
+struct module_place {
+    uint64_t key;
+    uint64_t bias;
+};
+/* false: there is no such number. */
+bool modules_place(uint32_t number, struct module_place *out);
 /*
  * The loader is about to free its handle of an unmapped object.  Returns its number, 0 = not
  * recorded.

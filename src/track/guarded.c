@@ -42,7 +42,7 @@ bool guarded_is_on(void)
 
 bool guarded_start(void)
 {
-    bool on = rt.options.guard.every && !os_by_valgrind();
+    bool on = (rt.options.guard.every || rt.options.guard.stacks.count) && !os_by_valgrind();
     atomic_store_explicit(&guarded.stopped, !on, memory_order_relaxed);
     atomic_store_explicit(&guarded.on, on, memory_order_relaxed);
     if (self)
@@ -157,11 +157,31 @@ static bool is_sample(struct thread *t, uint32_t stack)
     return true;
 }
 
+static enum guard_edge edge_of(enum guard_edges edges, uint32_t stack)
+{
+    return edges == GUARD_EDGES_END     ? GUARD_EDGE_END
+           : edges == GUARD_EDGES_START ? GUARD_EDGE_START
+                                        : next_edge(stack);
+}
+
+/* Each allocation of given stacks, and no other. */
+static bool choose_by_stack(struct thread *t, const struct entry *at, struct guarded_choice *out)
+{
+    t->guard_left = 0;
+    out->stack = stack_put(t, at);
+    const struct guard_stack *wanted = guarded_stack(out->stack);
+    if (wanted)
+        out->place = (struct guard_place){edge_of(wanted->edges, out->stack), wanted->gap};
+    return wanted;
+}
+
 bool guarded_choose(struct thread *t, const struct entry *at, struct guarded_choice *out)
 {
     bool all = rt.options.guard.every == GUARD_ALL;
     if (is_idle(t))
         return false;
+    if (rt.options.guard.stacks.count)
+        return choose_by_stack(t, at, out);
     if (!t->guard_seed && !all) {
         choose_first(t);
         if (--t->guard_left >= 0)
@@ -175,9 +195,8 @@ bool guarded_choose(struct thread *t, const struct entry *at, struct guarded_cho
     out->stack = stack_put(t, at);
     if (!all && !is_sample(t, out->stack))
         return false;
-    out->edge = rt.options.guard.edges == GUARD_EDGES_END     ? GUARD_EDGE_END
-                : rt.options.guard.edges == GUARD_EDGES_START ? GUARD_EDGE_START
-                                                              : next_edge(out->stack);
+    out->place =
+        (struct guard_place){edge_of(rt.options.guard.edges, out->stack), GUARD_GAP_ALIGNED};
     return true;
 }
 

@@ -78,8 +78,10 @@ static COLD void *alloc_guarded(struct section *s, struct alloc_request *o)
     struct guarded_choice choice;
     if (!guarded_choose(s->t, o->at, &choice))
         return NULL;
+    if (o->given_align)
+        choice.place.gap = GUARD_GAP_ALIGNED;
     uint64_t since = os_ticks();
-    void *p = guard_take(o->request, o->align, choice.edge, &o->clean, &f);
+    void *p = guard_take(o->request, o->align, choice.place, &o->clean, &f);
     if (!p)
         return NULL;
     guarded_charge(s->t, os_ticks() - since);

@@ -44,6 +44,20 @@ static void check_guard(const struct runtime_options *r, const char *text)
          "guard is the same");
 }
 
+static void check_guard_stacks(const struct runtime_options *r, const char *text)
+{
+    const char *last = strrchr(text, ',');
+    unsigned count = *text != '\0';
+    for (const char *s = text; *s; s++)
+        count += *s == ',';
+    must(r->guard_stacks == count, "guard-stacks has as many");
+    last = last ? last + 1 : text;
+    if (count)
+        must(r->guard_key == strtoull(last, NULL, 16) &&
+                 r->guard_gap == strtoul(strchr(last, '.') + 2, NULL, 10),
+             "guard-stacks is the same");
+}
+
 static void check_runtime(const struct options *o, const char *text)
 {
     struct runtime_options r = runtime_options_read(text);
@@ -72,6 +86,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");
     must(r.access == option_flag(o, "access"), "access is the same");
     check_guard(&r, option_text(o, "guard"));
+    check_guard_stacks(&r, option_text(o, "guard-stacks"));
     must(r.access_every == option_number(o, "access-every", 16), "access-every is the same");
     must(r.frames == strtoul(option_text(o, "frames"), NULL, 10), "frames is the same");
     must(r.quarantine_bytes == option_size(o, "freelist-vol"), "freelist-vol is the same");

@@ -31,10 +31,25 @@ enum track_fds { TRACK_FDS_NO, TRACK_FDS_BAD, TRACK_FDS_YES, TRACK_FDS_ALL };
 #define GUARD_EVERY_MAX 1000000u
 #define GUARD_ALL 1u
 
+#define GUARD_STACKS_MAX 16u
+#define GUARD_GAP_ALIGNED 15u
+
+enum guard_edges { GUARD_EDGES_BOTH, GUARD_EDGES_END, GUARD_EDGES_START };
+
+struct guard_stacks {
+    uint32_t count;
+    struct guard_stack {
+        uint64_t key;
+        enum guard_edges edges;
+        uint32_t gap;
+    } of[GUARD_STACKS_MAX];
+};
+
 struct guard_options {
     uint32_t every;
     bool is_limited;
-    enum guard_edges { GUARD_EDGES_BOTH, GUARD_EDGES_END, GUARD_EDGES_START } edges;
+    enum guard_edges edges;
+    struct guard_stacks stacks;
 };
 
 struct options {
@@ -90,7 +105,7 @@ struct runtime_options runtime_options_read(const char *text)
                         .cost_every = 1000,
                         .access = true,
                         .access_every = 16,
-                        .guard = {0, false, GUARD_EDGES_BOTH},
+                        .guard = {.edges = GUARD_EDGES_BOTH},
                         .error_limit = ERROR_LIMIT_DEFAULT,
                         .error_exitcode = -1};
 
@@ -117,6 +132,7 @@ struct runtime_options runtime_options_read(const char *text)
         .guard_every = o.guard.every,
         .guard_is_limited = o.guard.is_limited,
         .guard_edges = (int)o.guard.edges,
+        .guard_stacks = o.guard.stacks.count,
         .frames = o.frames,
         .on_error = o.on_error,
         .track_fds = o.track_fds,
@@ -125,6 +141,11 @@ struct runtime_options runtime_options_read(const char *text)
         .malloc_fill = pool_knobs.malloc_fill,
         .free_fill = pool_knobs.free_fill,
     };
+    if (all.guard_stacks) {
+        const struct guard_stack *last = &o.guard.stacks.of[all.guard_stacks - 1];
+        all.guard_key = last->key;
+        all.guard_gap = last->gap;
+    }
     memcpy(all.pool_dir, o.pool_dir, sizeof all.pool_dir);
     memcpy(all.skip, o.skip, sizeof all.skip);
     return all;

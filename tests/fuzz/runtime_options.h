@@ -25,6 +25,9 @@ struct runtime_options {
     uint32_t guard_every;
     bool guard_is_limited;
     int guard_edges; /* 0: both */
+    uint32_t guard_stacks;
+    uint64_t guard_key; /* of the last; its gap */
+    uint32_t guard_gap;
     uint32_t frames;
     int on_error, track_fds; /* index in the list of words */
     uint32_t error_limit;

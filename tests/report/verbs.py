@@ -47,7 +47,7 @@ def text_of_a_file():
     must(re.search(r"\n6  ALLOCATION FAILED: calloc of 4.0 EiB failed \(warning\), .*  oom-635bf364\n", done.stdout), done.stdout)
     must(done.stdout.endswith(USE + LINE +
                               "note: freed 1 block of libc's own allocator: passed on to libc\n" +
-                              'note: --guard=all finds the code of a bad write: docs/bad-writes.md\n' +
+                              'note: --rerun or --catch=ID finds the code of a bad write: docs/bad-writes.md\n' +
                               VERDICT + "\n"), done.stdout)
     must(COST in rtcheck("report", "--cost", "run.pool").stdout, "--cost")
 

@@ -27,7 +27,7 @@ def same_address(stage):
 
 def noted(stage):
     """Only reports with bad writes have the note."""
-    note = '\nnote: --guard=all finds the code of a bad write: docs/bad-writes.md\n'
+    note = '\nnote: --rerun or --catch=ID finds the code of a bad write: docs/bad-writes.md\n'
     for value, wanted in (('1', True), ('none', False)):
         log = Run(stage, [stage.program('crimes/edges'), 'malloc-free', '24', '24', value]).wait().log
         must((note in log) == wanted, value, log)

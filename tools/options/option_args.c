@@ -243,6 +243,7 @@ struct option_words option_words(const struct option_info *info)
         [KIND_FILL] = "=HEX",
         [KIND_TRACK_FDS] = "=no|bad|yes|all",
         [KIND_GUARD] = "=N|all|no",
+        [KIND_STACKS] = "=STACK,...",
         [KIND_HEAP] = "=private|file",
         [KIND_EVENTS] = "=calls|all",
         [KIND_FRAMES] = "=N",

@@ -188,6 +188,32 @@ static void format_leak_kinds(unsigned kinds, char *out, size_t room)
         snprintf(out, room, "none");
 }
 
+/* One KEY.EDGEGAP, as the runtime reads it; *text: behind it. */
+static bool parse_stack(const char **text)
+{
+    char *end;
+    uint64_t gap;
+    size_t digits = strspn(*text, "0123456789abcdef");
+    *text += digits;
+    if (digits != 16 || *(*text)++ != '.' || !**text || !strchr("bes", *(*text)++) ||
+        !isdigit((unsigned char)**text) || !parse_number(*text, 10, &gap, &end))
+        return false;
+    *text = end;
+    return gap <= 15;
+}
+
+static bool parse_stacks(const char *text)
+{
+    unsigned count = 0;
+    while (*text) {
+        if (count++ == GUARD_STACKS_MOST || !parse_stack(&text))
+            return false;
+        if (*text && (*text++ != ',' || !*text))
+            return false;
+    }
+    return true;
+}
+
 /* The expected value, by kind. */
 static const char *const value_syntaxes[] = {
     [KIND_FLAG] = "yes or no",
@@ -221,8 +247,9 @@ static const char *const value_syntaxes[] = {
     [KIND_FILL] = "a byte in hexadecimal (00..ff, or no)",
     [KIND_TRACK_FDS] = "no, bad, yes or all",
     [KIND_GUARD] = "no, auto, all, end, start or a number from 1 to 1000000",
+    [KIND_STACKS] = "up to 16 stacks as --catch gives them",
 };
-static_assert(countof(value_syntaxes) == KIND_GUARD + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_STACKS + 1, "one for each kind");
 
 const char *value_if_bare(const struct option_info *info)
 {
@@ -283,6 +310,8 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
         return true;
     case KIND_MAP:
         return give_text(given, out, room) && (!*given || (*given != '=' && strchr(given, '=')));
+    case KIND_STACKS:
+        return parse_stacks(given) && give_text(given, out, room);
     case KIND_PATH:
     case KIND_PATHS:
     case KIND_NAMES:

@@ -62,7 +62,10 @@ enum option_kind {
     KIND_FILL,
     KIND_TRACK_FDS,
     KIND_GUARD,
+    KIND_STACKS,
 };
+
+#define GUARD_STACKS_MOST 16u /* of KIND_STACKS: as many as the runtime takes */
 
 /* One option of a verb. */
 struct option_info {

@@ -26,12 +26,19 @@ static void start(void)
     MUST(threads_register() == self && self);
 }
 
-static char *take(size_t n, size_t align, enum guard_edge edge, struct found *f)
+static char *take_at(size_t n, size_t align, struct guard_place place, struct found *f)
 {
     bool clean = false;
-    char *p = guard_take(n, align, edge, &clean, f);
-    MUST(p && clean && (uintptr_t)p % align == 0 && guard_is_guarded(f));
+    char *p = guard_take(n, align, place, &clean, f);
+    MUST(p && clean && guard_is_guarded(f));
     block_publish(pool_record(f, epoch_page->epoch), &(struct block_birth){.mark = MARK_FIRST});
+    return p;
+}
+
+static char *take(size_t n, size_t align, enum guard_edge edge, struct found *f)
+{
+    char *p = take_at(n, align, (struct guard_place){edge, GUARD_GAP_ALIGNED}, f);
+    MUST((uintptr_t)p % align == 0);
     return p;
 }
 
@@ -79,6 +86,31 @@ static void sizes(void)
         }
 }
 
+/* A byte `gap` bytes past the end is guarded, and the block as aligned as that allows. */
+static void gaps(void)
+{
+    static const struct {
+        size_t n, align;
+        uint32_t gap;
+        size_t aligned;
+    } cells[] = {{9, 16, 0, 1},    {9, 16, 1, 2},    {9, 16, 2, 2},   {9, 16, 3, 4},
+                 {9, 16, 6, 4},    {9, 16, 7, 16},   {9, 16, 15, 16}, {24, 16, 0, 8},
+                 {24, 16, 7, 8},   {24, 16, 8, 16},  {16, 16, 0, 16}, {0, 16, 0, 16},
+                 {4095, 16, 0, 1}, {4097, 16, 0, 1}, {100, 64, 0, 64}};
+    for (size_t i = 0; i < countof(cells); i++) {
+        struct found f;
+        struct guard_place place = {GUARD_EDGE_END, cells[i].gap};
+        char *p = take_at(cells[i].n, cells[i].align, place, &f);
+        uintptr_t at = (uintptr_t)p;
+        MUST(at % cells[i].aligned == 0 && (cells[i].aligned >= 16 || at % (2 * cells[i].aligned)));
+        MUST(cells[i].align > 16 || !is_readable(p + cells[i].n + cells[i].gap));
+        memset(p, 1, cells[i].n);
+        MUST(pool_find(p).verdict == PTR_START && pool_room(&f) >= cells[i].n);
+        give(&f);
+        MUST(!is_readable(p));
+    }
+}
+
 /* Units of evicted blocks are used again, and the opened ones are guards again. */
 static void reuse(void)
 {
@@ -99,22 +131,24 @@ static void reuse(void)
 
 static void refused(void)
 {
+    const struct guard_place end_edge = {GUARD_EDGE_END, GUARD_GAP_ALIGNED};
     struct found f;
     bool clean;
-    MUST(!guard_take(GUARD_BYTES_MAX + 1, 16, GUARD_EDGE_END, &clean, &f));
-    MUST(!guard_take(100, PAGE_BYTES, GUARD_EDGE_END, &clean, &f));
+    MUST(!guard_take(GUARD_BYTES_MAX + 1, 16, end_edge, &clean, &f));
+    MUST(!guard_take(100, PAGE_BYTES, end_edge, &clean, &f));
     take(100, 16, GUARD_EDGE_END, &f);
     guard_open_all();
     MUST(is_readable((char *)large_start_of(f.head) - PAGE_BYTES));
     give(&f);
     MUST(is_readable((char *)large_start_of(f.head)));
-    MUST(!guard_take(100, 16, GUARD_EDGE_END, &clean, &f));
+    MUST(!guard_take(100, 16, end_edge, &clean, &f));
 }
 
 static void all(void)
 {
     start();
     sizes();
+    gaps();
     reuse();
     refused();
 }

@@ -53,6 +53,7 @@ static bool changes_nothing(const char *text)
            e.options.guard.every == initial.options.guard.every &&
            e.options.guard.is_limited == initial.options.guard.is_limited &&
            e.options.guard.edges == initial.options.guard.edges &&
+           e.options.guard.stacks.count == initial.options.guard.stacks.count &&
            e.options.on_error == initial.options.on_error &&
            e.options.track_fds == initial.options.track_fds &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
@@ -100,6 +101,7 @@ enum where { L, R };
 #define OTHER_FILL(initial) "17"
 #define OTHER_TRACK_FDS(initial) "all"
 #define OTHER_GUARD(initial) "20"
+#define OTHER_STACKS(initial) "0123456789abcdef.e9"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -124,6 +126,39 @@ static void table(void **state)
         fail_msg("%s: %s", name, where == L ? "is not the runtime's" : "has no effect");
 #include "format/options.def"
 #undef OPTION
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+static void guard_stacks(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"0123456789abcdef",      "0123456789abcde.e1",
+                                      "0123456789abcdef.e",    "0123456789abcdef.x1",
+                                      "0123456789abcdef.e16",  "0123456789abcdef.e1;",
+                                      "0123456789abcdef.e1,1", "0123456789abcdef.e1x"};
+    char text[1024] = "guard_stacks=";
+    for (size_t i = 0; i < countof(bad); i++) {
+        snprintf(text, sizeof text, "guard_stacks=%s", bad[i]);
+        if (!changes_nothing(text))
+            fail_msg("%s is taken", bad[i]);
+    }
+    struct guard_stacks s =
+        after_reading("guard_stacks=0123456789abcdef.e15,fedcba9876543210.s0,00000000000000ff.b7")
+            .options.guard.stacks;
+    assert_int_equal(s.count, 3);
+    assert_true(s.of[0].key == 0x0123456789abcdefull && s.of[1].key == 0xfedcba9876543210ull);
+    assert_true(s.of[0].edges == GUARD_EDGES_END && s.of[0].gap == 15);
+    assert_true(s.of[1].edges == GUARD_EDGES_START && s.of[1].gap == 0);
+    assert_true(s.of[2].edges == GUARD_EDGES_BOTH && s.of[2].gap == 7);
+    snprintf(text, sizeof text, "guard_stacks=");
+    for (uint32_t i = 0; i <= GUARD_STACKS_MAX; i++) {
+        if (i)
+            assert_int_equal(after_reading(text).options.guard.stacks.count, i);
+        strcat(text, i ? ",0123456789abcdef.e15" : "0123456789abcdef.e15");
+    }
+    if (!changes_nothing(text))
+        fail_msg("more than %u stacks are taken", GUARD_STACKS_MAX);
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -335,10 +370,10 @@ static int remember(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table),  cmocka_unit_test(flags),      cmocka_unit_test(errors),
-        cmocka_unit_test(frames), cmocka_unit_test(sizes),      cmocka_unit_test(bytes),
-        cmocka_unit_test(paths),  cmocka_unit_test(separators), cmocka_unit_test(bad_values),
-        cmocka_unit_test(leaks),
+        cmocka_unit_test(table),        cmocka_unit_test(flags),  cmocka_unit_test(errors),
+        cmocka_unit_test(guard_stacks), cmocka_unit_test(frames), cmocka_unit_test(sizes),
+        cmocka_unit_test(bytes),        cmocka_unit_test(paths),  cmocka_unit_test(separators),
+        cmocka_unit_test(bad_values),   cmocka_unit_test(leaks),
     };
     return cmocka_run_group_tests(tests, remember, NULL);
 }
