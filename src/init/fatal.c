@@ -96,6 +96,18 @@ static bool survives_cut(const siginfo_t *info)
     return survived;
 }
 
+/*
+ * A child that has not called the runtime since its fork is not an image yet.  A crash makes it one;
+ * another signal ends it without a record.  false: there is no image.
+ */
+static bool ensure_image(int signal, const siginfo_t *info)
+{
+    bool is_crash = happens_again(signal, info) || signal == SIGABRT;
+    if (fork_is_child() && is_crash && !fork_is_beginning())
+        fork_begin_child();
+    return !fork_is_child();
+}
+
 static void on_fatal(int signal, void *info, void *context)
 {
     bool cut = is_file_cut(signal, info);
@@ -110,8 +122,8 @@ static void on_fatal(int signal, void *info, void *context)
         return;
     if (cut) {
         ; /* nothing can be recorded */
-    } else if (!run_is_gone() && !run_is_cut() && !fork_shares_memory() && !fork_is_child() &&
-               !os_sandboxed()) {
+    } else if (!run_is_gone() && !run_is_cut() && !fork_shares_memory() && !os_sandboxed() &&
+               ensure_image(signal, info)) {
         if ((signal == SIGSEGV || signal == SIGBUS) &&
             fault_is_of_fill(info, context, pool_knobs.free_fill))
             image_flag(IMAGE_FAULT_OF_FREED);

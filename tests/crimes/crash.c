@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct node {
@@ -442,6 +443,28 @@ static void of_empty_stack(void)
     follow_on_stack(PROT_READ | PROT_WRITE);
 }
 
+/* A child that has called nothing since its fork. */
+static void child_null(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        by_null();
+    waitpid(child, &status, 0);
+    exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV ? 0 : 98);
+}
+
+/* The same, below the end of the stack. */
+static void child_deep(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        by_deep();
+    waitpid(child, &status, 0);
+    exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV ? 0 : 98);
+}
+
 /* clang-format off */
 #define WAY(name) {#name, name}
 /* clang-format on */
@@ -503,7 +526,8 @@ int main(int argc, char **argv)
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string), WAY(of_register), WAY(of_two_registers),
-                WAY(of_two_blocks), WAY(of_frame), WAY(of_unreadable_stack), WAY(of_empty_stack)};
+                WAY(of_two_blocks), WAY(of_frame), WAY(of_unreadable_stack), WAY(of_empty_stack),
+                WAY(child_null), WAY(child_deep)};
     /* clang-format on */
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (argc < 2)

@@ -132,6 +132,15 @@ def sentence(way, *options):
     return print(way, " ".join(options), "ok")
 
 
+def in_child(way, want):
+    """Recorded in a child that is not yet an image of the run: it has called nothing since its fork."""
+    done = subprocess.run([BUILD + "/bin/rtcheck", PROGRAM, way], capture_output=True, text=True, check=False, timeout=60,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    first = (wording.all_findings(done.stderr) or [""])[0].splitlines()
+    if done.returncode or not first or not re.fullmatch(r" sig-[0-9a-f]{8}  " + want + r", main thread, in process \d+ [(]crash[)]", first[0]):
+        wrong(way, "%s is not the first error, status %d:\n%s" % (want, done.returncode, done.stderr))
+
+
 # The lines of other tools' reports that programs look for.
 FORMATS = {
     ("valgrind", "by_null"): ("Invalid read of size 8$", "Process terminating with default action of signal 11 [(]SIGSEGV[)]$"),
@@ -247,6 +256,8 @@ for (name, rest) in EXCEPTIONS.items():
     exception(name, rest)
 for name in SENTENCES:
     sentence(name)
+in_child("child_null", SENTENCES["by_null"][0])
+in_child("child_deep", BELOW_STACK)
 for _ in range(8):  # the frames lie differently in pages from run to run
     sentence("by_deep_seen")
 for (form, name), lines in FORMATS.items():
