@@ -19,13 +19,16 @@
  * A bad access at a guard page (guard_fault.c) raises SIGSEGV, too, and the program continues.  While
  * blocks are guarded, our handler of SIGSEGV is therefore not reset at delivery either.  A handler of
  * the program is replaced by one of ours with the same flags and mask, which calls it for all other
- * faults.
+ * faults.  But the kernel never blocks SIGSEGV then, not in that handler either: SELF_BLOCKS_FAULTS is
+ * set where the program has blocked it.  Natively a fault ends such a program, and a signal that was
+ * sent stays pending.
  *
  * No handler is installed in the first process of a pid namespace: signals without a handler do not
  * end it. There is none in a sandbox either, which might forbid sending a signal. In a vfork child
  * the handler skips the work.
  */
 #include "init.h"
+#include "context.h"
 #include "fault.h"
 
 static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,  SIGBUS,  SIGFPE,
@@ -108,10 +111,19 @@ static bool ensure_image(int signal, const siginfo_t *info)
     return !fork_is_child();
 }
 
+/* A SIGSEGV that the program has blocked was sent: it stays pending, as natively. */
+static bool is_kept(const siginfo_t *info, void *context)
+{
+    if (!(self_state & SELF_BLOCKS_FAULTS) || info->si_code > 0)
+        return false;
+    os_keep_pending(SIGSEGV, info, context);
+    return true;
+}
+
 static void on_fatal(int signal, void *info, void *context)
 {
     bool cut = is_file_cut(signal, info);
-    if (signal == SIGSEGV && guard_fault(info, context))
+    if (signal == SIGSEGV && (guard_fault(info, context) || is_kept(info, context)))
         return;
     if (cut && survives_cut(info))
         return;
@@ -135,18 +147,43 @@ static void on_fatal(int signal, void *info, void *context)
 
 /* ---- the program's handler of SIGSEGV -------------------------------------------------------- */
 
-/* The kernel has set the program's mask, on the program's stack. */
+#define FAULT_BIT (1ull << (SIGSEGV - 1))
+
+/* Replace the action by the default, which is our handler. */
+static void reset(int signal)
+{
+    struct os_action action = program_action[signal];
+    action.handler = 0;
+    os_restore_action(signal, &action);
+    fatal_install(signal);
+}
+
+/* The mask after the handler, in the context, is that of the interrupted code unless the program changes it. */
+static void call_handler(const struct os_action *action, int signal, void *info, void *context)
+{
+    if (!(action->flags & SA_NODEFER) || action->mask & FAULT_BIT)
+        self_state |= SELF_BLOCKS_FAULTS;
+    os_handler_of(action)(signal, info, context);
+    self_state &= ~(uint32_t)SELF_BLOCKS_FAULTS;
+    if (*context_mask(context) & FAULT_BIT) {
+        self_state |= SELF_BLOCKS_FAULTS;
+        *context_mask(context) &= ~FAULT_BIT;
+    }
+}
+
+/* The kernel has set the program's mask without SIGSEGV, on the program's stack. */
 static void on_chained(int signal, void *info, void *context)
 {
-    if (guard_fault(info, context))
+    struct os_action action = program_action[signal];
+    if (guard_fault(info, context) || is_kept(info, context))
         return;
-    os_handler handler = os_handler_of(&program_action[signal]);
-    if (program_action[signal].flags & SA_RESETHAND) {
-        os_restore_action(signal, &(struct os_action){0});
-        fatal_install(signal);
+    if (self_state & SELF_BLOCKS_FAULTS || !os_handler_of(&action)) {
+        reset(signal); /* the fault happens again */
+        return;
     }
-    if (handler)
-        handler(signal, info, context);
+    if (action.flags & SA_RESETHAND)
+        reset(signal);
+    call_handler(&action, signal, info, context);
 }
 
 static void chain(int signal, const struct os_action *given)
@@ -154,7 +191,8 @@ static void chain(int signal, const struct os_action *given)
     struct os_action own = *given;
     program_action[signal] = *given;
     own.handler = (uintptr_t)on_chained;
-    own.flags = (own.flags | SA_SIGINFO) & ~(uint64_t)SA_RESETHAND;
+    own.flags = (own.flags | SA_SIGINFO | SA_NODEFER) & ~(uint64_t)SA_RESETHAND;
+    own.mask &= ~FAULT_BIT;
     os_restore_action(signal, &own);
 }
 

@@ -8,15 +8,13 @@
  *
  * A bad access at a guard page raises SIGSEGV, and the kernel ends a process that blocks it.  So while
  * blocks are guarded the signal is removed from masks: those of threads, and those of handlers.  The
- * program sees it in the masks that it reads.
+ * program sees it in the masks that it reads.  (That of its handler of SIGSEGV: init/fatal.c.)
  */
 #include "intercept.h"
 #include "library_jump.h"
 
 #include <signal.h>
 #include <string.h>
-
-#define SA_RESTORER 0x04000000ul /* libc sets the restorer itself */
 
 /* An action is set; in a vfork child these are not the parent's. */
 static void note_stack(int signal, bool wants)
@@ -42,7 +40,7 @@ static void hide_our_handler(int signal, struct sigaction *old)
 {
     const struct os_action *was = fatal_program_action(signal);
     int on_stack = os_is_default(was) ? 0 : old->sa_flags & SA_ONSTACK;
-    *old = (struct sigaction){.sa_flags = (int)(was->flags & ~SA_RESTORER) | on_stack};
+    *old = (struct sigaction){.sa_flags = (int)was->flags | on_stack};
     memcpy(&old->sa_sigaction, &was->handler, sizeof was->handler);
     memcpy(&old->sa_mask, &was->mask, sizeof was->mask);
 }
@@ -79,7 +77,7 @@ EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *
     struct sigaction without;
     bool was_removed = signal_stack_hides(signal), wants = act && wants_stack(act),
          removes = wants && signal_stack_removes(CALLER->pc),
-         blocks = act && blocks_fault(&act->sa_mask);
+         blocks = act && signal != SIGSEGV && blocks_fault(&act->sa_mask);
     if (removes || blocks)
         without = *act;
     if (removes)
@@ -162,24 +160,33 @@ EXPORT int sigaltstack(const stack_t *set, stack_t *old)
 
 typedef int mask_function(int how, const void *set, void *old);
 
-/* Call libc's function without SIGSEGV in the set.  The program reads the mask that it has set. */
+static void note_blocked(uint32_t bit)
+{
+    self_state = (self_state & ~(uint32_t)SELF_BLOCKS_FAULTS) | bit;
+}
+
+/*
+ * Call libc's function without SIGSEGV in the set.  The program reads the mask that it has set.  A
+ * pending SIGSEGV is delivered during the call that unblocks it (init/fatal.c).
+ */
 static int set_mask(mask_function *next_function, int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t without;
-    bool blocks = set && how != SIG_UNBLOCK && blocks_fault(set);
     uint32_t was = self_state & SELF_BLOCKS_FAULTS;
+    bool blocks = set && how != SIG_UNBLOCK && blocks_fault(set),
+         changes = set && (was || guarded_is_on()) &&
+                   (how == SIG_SETMASK || sigismember(set, SIGSEGV) == 1);
     if (blocks) {
         without = *set;
         sigdelset(&without, SIGSEGV);
     }
+    if (changes && !fork_shares_memory())
+        note_blocked(blocks ? SELF_BLOCKS_FAULTS : 0);
     int result = next_function(how, blocks ? &without : set, old);
-    if (result || fork_shares_memory())
-        return result;
-    if (old && was)
+    if (result && !fork_shares_memory())
+        note_blocked(was);
+    else if (old && was)
         sigaddset(old, SIGSEGV);
-    if (set && (how == SIG_SETMASK || sigismember(set, SIGSEGV) == 1))
-        self_state =
-            (self_state & ~(uint32_t)SELF_BLOCKS_FAULTS) | (blocks ? SELF_BLOCKS_FAULTS : 0);
     return result;
 }
 

@@ -427,6 +427,11 @@ void os_restore_action(int signal, const struct os_action *before);
 int os_action_of(int signal, struct os_action *now);
 os_handler os_handler_of(const struct os_action *action); /* NULL: default or ignored */
 bool os_is_default(const struct os_action *action);
+/*
+ * In a handler of a signal that was sent: send it again as it was, and block it also after the handler
+ * has returned, so it stays pending.
+ */
+void os_keep_pending(int signal, const void *info, void *context);
 /* Queue a signal for one thread; siginfo has SI_QUEUE and `value`. */
 int os_signal_thread(uint32_t tid, int signal, void *value);
 /*

@@ -212,6 +212,18 @@ int os_signal_thread(uint32_t tid, int signal, void *value)
     return (int)CALL4(SYS_rt_tgsigqueueinfo, os_pid(), tid, signal, &info);
 }
 
+/* kill sends to the process: of others the kernel does not report whether they were sent to a thread. */
+void os_keep_pending(int signal, const void *given, void *context)
+{
+    const siginfo_t *info = given;
+    os_block_more(1ull << (signal - 1));
+    *context_mask(context) |= 1ull << (signal - 1);
+    if (info->si_code == SI_USER)
+        CALL3(SYS_rt_sigqueueinfo, os_pid(), signal, info);
+    else
+        CALL4(SYS_rt_tgsigqueueinfo, os_pid(), os_tid(), signal, info);
+}
+
 /* ---- calls that a signal has interrupted ----------------------------------------------------- */
 
 /*

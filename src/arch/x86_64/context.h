@@ -119,4 +119,10 @@ static inline uintptr_t context_register(const void *context, unsigned number)
     return (uintptr_t)context_saved(context)[saved_index[number]];
 }
 
+/* The mask that the interrupted thread gets when the handler returns: bit n is signal n + 1. */
+static inline uint64_t *context_mask(void *context)
+{
+    return (uint64_t *)(void *)&((ucontext_t *)context)->uc_sigmask;
+}
+
 #endif

@@ -41,7 +41,8 @@ static inline void glibc_storage_prepare(uintptr_t thread_pointer)
 
 /* ---- jmp_buf --------------------------------------------------------------------------------- */
 
-#define GLIBC_JMPBUF_SP 6 /* index of the stack pointer in __jmp_buf */
+#define GLIBC_JMPBUF_SP 6          /* index of the stack pointer in __jmp_buf */
+#define GLIBC_JMPBUF_MASK_SAVED 16 /* index of the int behind __jmp_buf */
 #define GLIBC_DISGUISE_BITS 17
 
 /* Pointers are mangled: exclusive or with the guard at %fs:0x30, then rotated by 17 bits. */

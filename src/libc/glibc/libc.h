@@ -120,6 +120,12 @@ static inline uintptr_t libc_jump_target(const void *buffer)
     return glibc_demangle(((const uintptr_t *)buffer)[GLIBC_JMPBUF_SP]);
 }
 
+/* Does it restore the signal mask? */
+static inline bool libc_jump_restores_mask(const void *buffer)
+{
+    return ((const int *)buffer)[GLIBC_JMPBUF_MASK_SAVED];
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 #define LIBC_EXIT_BYTES 64u    /* of exit and quick_exit, which only call another function */

@@ -115,4 +115,9 @@ static inline struct context_fault context_fault(const void *context)
     return (struct context_fault){.is_page_fault = false};
 }
 
+static inline uint64_t *context_mask(void *context)
+{
+    return (uint64_t *)(void *)&((ucontext_t *)context)->uc_sigmask;
+}
+
 #endif

@@ -28,6 +28,7 @@ static inline void glibc_storage_prepare(uintptr_t thread_pointer)
 }
 
 #define GLIBC_JMPBUF_SP 13
+#define GLIBC_JMPBUF_MASK_SAVED 44
 
 /* The guard is a hidden variable of the loader. */
 uintptr_t glibc_demangle(uintptr_t disguised);
