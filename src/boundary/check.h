@@ -81,6 +81,16 @@ ALWAYS_INLINE bool is_allowed(const void *p, uint64_t bytes)
 }
 
 /*
+ * The kernel may access these bytes inside a call of libc: open their guards.  With --access=no, and
+ * for what is known only after the call.
+ */
+ALWAYS_INLINE void opens_guards(const void *p, uint64_t bytes)
+{
+    if (is_in_heap(p) && guarded_is_on() && !is_allowed(p, bytes))
+        access_by_kernel(p, bytes);
+}
+
+/*
  * Functions that programs call for a few bytes, most of all memcpy, are checked the first 255 times
  * that a thread calls them from one place, and then once in access_every times on average. So rare
  * code is always checked. (Of two places with one hash the later takes the entry, and begins anew.)

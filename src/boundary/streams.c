@@ -2,7 +2,8 @@
  * streams.c - reading and writing of streams, printf and scanf.
  *
  * How much fread, fgets, sprintf and scanf write is known when they have returned: so they are
- * checked then. What libc reads for the program is checked before.
+ * checked then. What libc reads for the program is checked before. Large blocks are not copied: the
+ * kernel accesses them, and a guard would make its call fail.
  */
 #include "check.h"
 #include "formats.h"
@@ -30,6 +31,7 @@ static uint64_t product(size_t size, size_t n)
 #define READ_BLOCK(name, entry, PARAMETERS, ...)        \
     EXPORT size_t name PARAMETERS                       \
     {                                                   \
+        opens_guards(to, product(size, n));             \
         size_t complete = NEXT_OF(name)(__VA_ARGS__);   \
         if (access_is_on)                               \
             WRITES(to, product(size, complete), entry); \
@@ -53,6 +55,8 @@ READ_BLOCK(__fread_unlocked_chk, FREAD,
     {                                                                                    \
         if (access_is_on)                                                                \
             READS(from, product(size, n), FWRITE);                                       \
+        else                                                                             \
+            opens_guards(from, product(size, n));                                        \
         return NEXT_OF(name)(from, size, n, stream);                                     \
     }                                                                                    \
     static_assert(true, "ends with a semicolon")

@@ -4,7 +4,8 @@
  *
  * The kernel accesses less than the arguments permit if a file ends, or a call fails. All is checked,
  * as by valgrind, except what the kernel refuses or ignores by the arguments alone. The call proceeds
- * in any case; the kernel itself refuses only memory that is not mapped.
+ * in any case; the kernel itself refuses only memory that is not mapped.  Guards in a refused range
+ * are opened, because the kernel would refuse them, too; also with --access=no.
  *
  * All arguments are integers and pointers in registers, and the calls at the end are jumps: so one
  * type is enough for all functions, and those of libc's headers need not be repeated here. That is
@@ -75,15 +76,16 @@ void system_calls_start(void)
 {
     Dl_info of;
     void *f;
+    bool checks_any = rt.options.access || rt.options.guard.every;
     boundary_look_up(&f, "gnu_get_libc_version");
     libc = range_of(f && dladdr(f, &of) ? (uintptr_t)of.dli_fbase : 0);
     vdso = range_of(getauxval(AT_SYSINFO_EHDR));
 #define CALL(name, entry, checks)              \
     boundary_look_up(&next_calls.name, #name); \
-    is_checked.name = rt.options.access && is_of_libc(&next_calls.name);
+    is_checked.name = checks_any && is_of_libc(&next_calls.name);
 #include "system_calls.def"
     boundary_look_up(&next_recvfrom_chk, "__recvfrom_chk");
-    is_checked.recvfrom_chk = rt.options.access && is_of_libc(&next_recvfrom_chk);
+    is_checked.recvfrom_chk = checks_any && is_of_libc(&next_recvfrom_chk);
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */
@@ -91,7 +93,11 @@ void system_calls_start(void)
 static NOINLINE void refuse(const void *p, uint64_t n, bool is_write, uint32_t entry,
                             const struct entry *at)
 {
-    access_refused(&(struct access){.at = p, .bytes = n, .is_write = is_write, .entry = entry}, at);
+    if (access_is_on)
+        access_refused(&(struct access){.at = p, .bytes = n, .is_write = is_write, .entry = entry},
+                       at);
+    else
+        access_by_kernel(p, n);
 }
 
 ALWAYS_INLINE void check_range(uint64_t p, uint64_t n, bool is_write, uint32_t entry,
@@ -102,12 +108,17 @@ ALWAYS_INLINE void check_range(uint64_t p, uint64_t n, bool is_write, uint32_t e
         refuse(start, n, is_write, entry, at);
 }
 
-/* The kernel reads at most PATH_MAX bytes. Nothing beyond the block is read here. */
+/*
+ * The kernel reads at most PATH_MAX bytes. Nothing beyond the block is read here: a guard may follow
+ * some bytes of slack.
+ */
 static NOINLINE void check_path(const char *path, uint32_t entry, const struct entry *at)
 {
     uint64_t allowed = access_allowed((uintptr_t)path, PATH_MAX);
-    if (allowed < PATH_MAX && !NEXT_OF(memchr)(path, 0, allowed))
-        refuse(path, allowed + 1, false, entry, at);
+    if (allowed == PATH_MAX || NEXT_OF(memchr)(path, 0, allowed))
+        return;
+    refuse(path, allowed + 1, false, entry, at);
+    access_by_kernel(path, PATH_MAX);
 }
 
 /* Is it certain that it can be read: in a block in use, or in the page of the caller's frame? */

@@ -196,9 +196,18 @@ void access_refused(struct access *a, const struct entry *at)
     if (section_begin(&s)) {
         refuse(a, &s, at);
         section_end(&s);
-    } else if (s.kind == SECTION_HANDLER) {
-        image_count(&image()->errors_unrecorded); /* recording the error would take a lock */
+    } else {
+        if (s.kind == SECTION_HANDLER)
+            image_count(&image()->errors_unrecorded); /* recording the error would take a lock */
+        open_guards((uintptr_t)a->at, a->bytes);
     }
+    errno = saved;
+}
+
+void access_by_kernel(const void *p, uint64_t bytes)
+{
+    int saved = errno;
+    open_guards((uintptr_t)p, bytes);
     errno = saved;
 }
 

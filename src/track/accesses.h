@@ -29,9 +29,15 @@ uint64_t access_allowed(uintptr_t at, uint64_t bytes);
 /*
  * The program's call `at` is about to access, or has accessed, memory that access_allowed refused:
  * check it again, inside a section, and record the error.  Preserves errno.  In a handler that
- * interrupted a section the error is only counted.
+ * interrupted a section the error is only counted.  Guards in the range are opened.
  */
 COLD void access_refused(struct access *a, const struct entry *at);
+
+/*
+ * The kernel is about to access this memory for the program: open the guards in the range, at which
+ * the call would fail with EFAULT.  Preserves errno.
+ */
+COLD void access_by_kernel(const void *p, uint64_t bytes);
 
 /*
  * The same for a search without a limit, as that for the end of a string.  How far it reaches beyond

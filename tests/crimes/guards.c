@@ -4,6 +4,7 @@
  *
  * rtc-build: -O1 -g -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
  */
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -404,6 +408,87 @@ static void case_silent(void)
         free(kept[i]);
 }
 
+/* ---- system calls, by the program and inside libc ---------------------------------------------- */
+
+#define FILE_BYTES 40000u
+
+static void result(const char *name, long value)
+{
+    printf("%s %ld%s\n", name, value, value < 0 && errno == EFAULT ? " EFAULT" : "");
+    errno = 0;
+}
+
+/* Natively the bytes after the block are another's, which is not used. */
+static char *make_separate(size_t n)
+{
+    char *p = make(n);
+    make(FILE_BYTES);
+    return p;
+}
+
+static char *make_freed(void)
+{
+    char *p = make(1000);
+    drop(p);
+    return p;
+}
+
+static void data_calls(int fd)
+{
+    result("read", read(fd, make_separate(40), 100));
+    result("read freed", read(fd, make_freed(), 100));
+    result("pread large", pread(fd, make_separate(10000), 30000, 0));
+    result("write", write(fd, make_separate(40), 100));
+    result("write before", write(fd, make_separate(40) - 8, 40));
+    result("write freed", write(fd, make_freed(), 100));
+    struct iovec parts[2] = {{make_separate(40), 40}, {make_separate(40), 100}};
+    result("readv", readv(fd, parts, 2));
+    result("writev", writev(fd, parts, 2));
+}
+
+static void socket_calls(void)
+{
+    int ends[2];
+    char *out = make(200);
+    must(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0, "sockets");
+    result("send", send(ends[0], out, 200, 0));
+    result("recv", recv(ends[1], make_separate(40), 200, 0));
+    result("send freed", send(ends[0], make_freed(), 100, 0));
+    result("recv freed", recv(ends[1], make_freed(), 100, 0));
+}
+
+static void path_calls(void)
+{
+    struct stat *room = (struct stat *)(void *)make_separate(40);
+    char *path = memcpy(make_separate(9), "/no/file/", 9);
+    result("stat", stat(path, room));
+    result("stat into", stat("/", room));
+    result("access freed", access(make_freed(), R_OK));
+}
+
+static void stream_calls(FILE *f)
+{
+    rewind(f);
+    result("fread", (long)fread(make_separate(40), 1, 100, f));
+    result("fread large", (long)fread(make_separate(10000), 1, 30000, f));
+    rewind(f);
+    result("fread freed", (long)fread(make_freed(), 1, 900, f));
+    rewind(f);
+    result("fwrite", (long)fwrite(make_separate(10000), 1, 30000, f));
+    result("fwrite freed", (long)fwrite(make_freed(), 1, 1000, f));
+    result("fflush", fflush(f));
+}
+
+static void case_calls(void)
+{
+    FILE *f = tmpfile();
+    must(f && ftruncate(fileno(f), FILE_BYTES) == 0, "file");
+    data_calls(fileno(f));
+    socket_calls();
+    path_calls();
+    stream_calls(f);
+}
+
 /* Reachable only by a guarded block; the second is lost. */
 struct link {
     struct link *next;
@@ -439,7 +524,7 @@ int main(int argc, char **argv)
         CASE(stores_before), CASE(stores_freed), CASE(word),        CASE(large),
         CASE(fill),          CASE(moved),        CASE(samples),     CASE(handler),
         CASE(blocked),       CASE(ignored),      CASE(threads),     CASE(forked),
-        CASE(killed),        CASE(silent),       CASE(leaks),
+        CASE(killed),        CASE(silent),       CASE(leaks),       CASE(calls),
     };
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(cases[i].name, argv[1]) == 0) {

@@ -79,6 +79,17 @@ for way, variables in WAYS.items():
                     ("end", "--redzone-size=64"), ("start", "--access=no", "--free-fill=no")):
         check(f"silent {options}, {way}", run("silent", *options, variables=variables)[0], [])
 
+# ---- system calls: the results as natively, and the errors as without guards ----------------------------------
+natively = subprocess.run([PROGRAM, "calls"], capture_output=True, text=True, timeout=60, check=True).stdout
+check("calls succeed natively", "EFAULT" in natively, False)
+without = run("calls", "no", output=natively)[0]
+check("errors of calls", len(without), 20)
+for way, variables in WAYS.items():
+    for guard in ("all", "end", "start"):
+        check(f"calls --guard={guard}, {way}", sorted(counts(run("calls", guard, variables=variables, output=natively)[0])),
+              sorted(counts(without)))
+        run("calls", guard, "--access=no", variables=variables, output=natively)
+
 # ---- leaks -------------------------------------------------------------------------------------------------
 _, report = run("leaks", "all", leaks="yes")
 check("leaks", [(leak["rtc"], leak["blocks"], leak["bytes"]) for leak in report["leaks"]], [("mel", 1, 1000)])
