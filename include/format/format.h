@@ -268,6 +268,15 @@ enum free_verdict_counter {
     BAD_FREE_COUNT
 };
 
+/*
+ * In place of a byte: words that hold a tag and the address of the block's first byte, laid out from
+ * there.  Such a word is no canonical address; minor version 15.
+ */
+#define FILL_OF_BLOCK 256
+#define FILL_TAG_SHIFT 48
+#define FILL_TAG_FREED 0x5eadull
+#define FILL_TAG_NEW 0x5e1dull
+
 struct image_header {
     uint64_t magic; /* RTC_IMAGE_MAGIC; written last */
     uint32_t image;
@@ -295,8 +304,8 @@ struct image_header {
     _Atomic uint64_t bad_frees[BAD_FREE_COUNT];
     _Atomic uint64_t unchecked_children; /* exec calls seen without our environment entries */
     uint32_t lease;       /* index + 1 of the lease for reading the parent's records, 0 = none */
-    uint16_t malloc_fill; /* fill byte of new blocks + 1; 0 = no fill */
-    uint16_t free_fill;   /* fill byte of freed blocks + 1; 0 = no fill */
+    uint16_t malloc_fill; /* fill byte of new blocks + 1; 0 = no fill; or FILL_OF_BLOCK + 1 */
+    uint16_t free_fill;   /* of freed blocks */
     uint64_t missing_features; /* features that the machine lacks: bit n = line n of features.def */
     _Atomic uint64_t depot_nodes;  /* made by this image */
     _Atomic uint64_t depot_stacks; /* of these, innermost nodes of a stack */

@@ -227,11 +227,13 @@ static void freed_block_put(struct wording *w)
     }
 }
 
-/* Whether the address is a fill pattern, plus less than FILL_NEAR. */
-static bool is_of_fill(uint64_t address, uint16_t fill)
+/* Whether the address is a fill pattern, plus less than FILL_NEAR; `tag`: of fills by block. */
+static bool is_of_fill(uint64_t address, uint16_t fill, uint64_t tag)
 {
     uint64_t bytes = (fill - 1u) * 0x0101010101010101ull;
 
+    if (fill == FILL_OF_BLOCK + 1)
+        return address >> FILL_TAG_SHIFT == tag;
     return fill > 1 && address - bytes < FILL_NEAR;
 }
 
@@ -245,9 +247,11 @@ static const char *source_of(const struct wording *w)
 
     if (!image || w->e->region.what == REGION_NULL)
         return NULL;
-    if (is_of_fill(w->e->address, image->free_fill))
+    if (is_of_fill(w->e->address, image->free_fill, FILL_TAG_FREED))
         return "freed memory";
-    return is_of_fill(w->e->address, image->malloc_fill) ? "memory that was never written" : NULL;
+    return is_of_fill(w->e->address, image->malloc_fill, FILL_TAG_NEW)
+               ? "memory that was never written"
+               : NULL;
 }
 
 static void format_baf(struct wording *w)

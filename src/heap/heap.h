@@ -53,7 +53,7 @@ extern HIDDEN const struct size_class size_class[ALL_CLASSES];
 /* Written once, before the heap is used. */
 struct pool_knobs {
     uint64_t quarantine_bytes; /* per thread */
-    int malloc_fill;           /* 0..255, -1 = no */
+    int malloc_fill;           /* 0..255, FILL_OF_BLOCK, -1 = no */
     int free_fill;
     uint32_t redzone_bytes; /* minimum after each block, and before it */
     /* bytes of slack that are checked, besides the last redzone_tail of a slot */

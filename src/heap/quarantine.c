@@ -16,7 +16,7 @@
 
 struct pool_knobs pool_knobs = {.quarantine_bytes = 256u << 10,
                                 .malloc_fill = -1,
-                                .free_fill = 0xfd,
+                                .free_fill = FILL_OF_BLOCK,
                                 .redzone_bytes = 1,
                                 .redzone_reach = REDZONE_REACH,
                                 .redzone_tail = REDZONE_TAIL};

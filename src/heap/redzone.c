@@ -52,11 +52,21 @@ static void clear_reported(const void *block)
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-/* Length of the intact prefix, in whole steps of 16 bytes. */
-static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
+#define BYTE_REPEATED 0x0101010101010101ull
+#define REDZONE_WORD (REDZONE_BYTE * BYTE_REPEATED)
+
+/* The word that is read at `offset` from where `word` is repeated. */
+static uint64_t word_at(uint64_t word, uint64_t offset)
+{
+    unsigned bits = (unsigned)offset * 8;
+    return word >> (bits & 63) | word << (-bits & 63);
+}
+
+/* Length of the prefix in which `word` is repeated, in whole steps of 16 bytes. */
+static ptrdiff_t whole_bytes(const char *from, const char *to, uint64_t word)
 {
     const char *p = from;
-    vector wanted = vector_of(byte);
+    vector wanted = vector_of_word(word);
     for (; to - p >= 16; p += 16) {
         vector same = vector_same(vector_at(p), wanted);
         if (!vector_is_all(same))
@@ -65,12 +75,12 @@ static ptrdiff_t whole_bytes(const char *from, const char *to, uint8_t byte)
     return p - from;
 }
 
-static struct span differ(const char *from, const char *to, uint8_t byte)
+/* From the first to the last byte that differs from `word`, which is repeated from `from`. */
+static struct span differ(const char *from, const char *to, uint64_t word)
 {
     struct span s = {0};
-    from += whole_bytes(from, to, byte);
-    for (const char *p = from; p < to; p++)
-        if ((uint8_t)*p != byte) {
+    for (const char *p = from + whole_bytes(from, to, word); p < to; p++)
+        if ((uint8_t)*p != (uint8_t)word_at(word, (uint64_t)(p - from))) {
             s.first = s.first ? s.first : p;
             s.end = p + 1;
         }
@@ -137,8 +147,8 @@ bool redzone_is_intact_wide(const void *slot, uint32_t slot_bytes, uint64_t requ
 static struct span slack_damage(const char *slot, uint32_t slot_bytes, uint64_t request)
 {
     const char *tail = slot + slot_bytes - REDZONE_TAIL, *end = slot + request;
-    return join(differ(end, end + more_bytes(slot_bytes, request), REDZONE_BYTE),
-                differ(end > tail ? end : tail, slot + slot_bytes, REDZONE_BYTE));
+    return join(differ(end, end + more_bytes(slot_bytes, request), REDZONE_WORD),
+                differ(end > tail ? end : tail, slot + slot_bytes, REDZONE_WORD));
 }
 
 static void slack_repair(char *slot, uint32_t slot_bytes, uint64_t request)
@@ -162,7 +172,7 @@ void redzone_put_border(void *slot)
 
 static struct span border_damage(const char *slot)
 {
-    return differ(slot - pool_knobs.redzone_tail, slot, REDZONE_BYTE);
+    return differ(slot - pool_knobs.redzone_tail, slot, REDZONE_WORD);
 }
 
 bool redzone_border_is_intact(const void *slot)
@@ -287,7 +297,7 @@ static bool check_left(const struct found *f, const struct neighbour *subject, u
         }
         return true;
     }
-    struct span span = differ(subject->block - REDZONE_TAIL, subject->block, REDZONE_BYTE);
+    struct span span = differ(subject->block - REDZONE_TAIL, subject->block, REDZONE_WORD);
     /* the bytes before the last one may not be redzone */
     if (span.end - span.first != 1)
         span.first = subject->block - 1;
@@ -337,7 +347,7 @@ static bool damage_after_large(const struct found *f, void *block, uint64_t requ
                                struct damage *out)
 {
     const char *end = (char *)block + request;
-    struct span span = differ(end, end + large_reach(f, request), REDZONE_BYTE);
+    struct span span = differ(end, end + large_reach(f, request), REDZONE_WORD);
     struct neighbour subject = {true, block, request, was, 0};
     uint64_t now;
     if (!span.first || MUTANT(NO_AFTER))
@@ -351,7 +361,7 @@ static bool damage_before_large(const struct found *f, void *block, uint64_t req
                                 struct damage *out)
 {
     const char *start = block;
-    struct span span = differ(start - before_large_bytes(f->head), start, REDZONE_BYTE);
+    struct span span = differ(start - before_large_bytes(f->head), start, REDZONE_WORD);
     struct neighbour subject = {true, block, request, was, 0};
     uint64_t now;
     if (!span.first || MUTANT(NO_BEFORE))
@@ -376,30 +386,95 @@ COLD bool redzone_damage_large(const struct found *f, void *block, uint64_t requ
 
 /* ---- freed blocks ---------------------------------------------------------------------------- */
 
+static void put_up_to_16(char *p, uint64_t n, uint64_t word)
+{
+    uint64_t last = word_at(word, n);
+    if (n >= 8) {
+        memcpy(p, &word, 8);
+        memcpy(p + n - 8, &last, 8);
+        return;
+    }
+    for (; n; word >>= 8, n--)
+        *p++ = (char)word;
+}
+
+/* Repeat the word from `p` on; n > 15. */
+ALWAYS_INLINE void put_vectors(char *p, uint64_t n, uint64_t word)
+{
+    vector words = vector_of_word(word), last = vector_of_word(word_at(word, n));
+    char *end = p + n - 16;
+    for (; end - p > 48; p += 64) {
+        vector_put(p, words);
+        vector_put(p + 16, words);
+        vector_put(p + 32, words);
+        vector_put(p + 48, words);
+    }
+    if (p < end)
+        vector_put(p, words);
+    if (end - p > 16) {
+        vector_put(p + 16, words);
+        vector_put(end - 16, last);
+    }
+    vector_put(end, last);
+}
+
+static void put_words(char *p, uint64_t n, uint64_t word)
+{
+    if (n < 16)
+        put_up_to_16(p, n, word);
+    else
+        put_vectors(p, n, word);
+}
+
+/* Is the word repeated in all n bytes (n > 15)?  In steps of 64 bytes, backwards from the end. */
+static bool are_words(const char *p, uint64_t n, uint64_t word)
+{
+    vector words = vector_of_word(word), last = vector_of_word(word_at(word, n));
+    if (n < 64) {
+        vector same = same_at(p, n - 16, last);
+        for (uint64_t at = 0; at + 16 < n; at += 16)
+            same = vector_and(same, same_at(p, at, words));
+        return vector_is_all(same);
+    }
+    vector same = same_at_four(p, 0, 16, 32, 48, words);
+    for (const char *end = p + n; end - p > 64; end -= 64)
+        same = vector_and(same, same_at_four(end - 64, 0, 16, 32, 48, last));
+    return vector_is_all(same);
+}
+
+void fill_put_new(void *block, uint64_t request)
+{
+    if (pool_knobs.malloc_fill == FILL_OF_BLOCK)
+        put_words(block, request, FILL_TAG_NEW << FILL_TAG_SHIFT | (uintptr_t)block);
+    else
+        memset(block, pool_knobs.malloc_fill, request);
+}
+
 void fill_put(void *block, uint64_t request)
 {
+    uint64_t word = fill_word(block);
     if (pool_knobs.free_fill < 0)
         return;
     if (request <= FILL_WHOLE) {
-        memset(block, pool_knobs.free_fill, request);
+        put_words(block, request, word);
         return;
     }
-    memset(block, pool_knobs.free_fill, FILL_ENDS);
-    memset((char *)block + request - FILL_ENDS, pool_knobs.free_fill, FILL_ENDS);
+    put_words(block, FILL_ENDS, word);
+    put_words((char *)block + request - FILL_ENDS, FILL_ENDS, word_at(word, request));
 }
 
 bool fill_is_intact(const void *block, uint64_t request)
 {
     const char *p = block;
-    uint8_t byte = (uint8_t)pool_knobs.free_fill;
-    vector fill = vector_of(byte);
+    uint64_t word = fill_word(block);
     if (pool_knobs.free_fill < 0)
         return true;
     if (request < 16)
-        return !differ(p, p + request, byte).first;
+        return !differ(p, p + request, word).first;
     if (request <= FILL_WHOLE)
-        return are_all(p, request, fill);
-    return are_all(p, FILL_ENDS, fill) && are_all(p + request - FILL_ENDS, FILL_ENDS, fill);
+        return are_words(p, request, word);
+    return are_words(p, FILL_ENDS, word) &&
+           are_words(p + request - FILL_ENDS, FILL_ENDS, word_at(word, request));
 }
 
 struct freed_pattern freed_pattern;
@@ -407,26 +482,51 @@ struct freed_pattern freed_pattern;
 void freed_pattern_start(void)
 {
     struct freed_pattern *f = &freed_pattern;
-    memset(f->byte, pool_knobs.free_fill, FREED_SLOT_MAX);
-    memset(f->byte + FREED_SLOT_MAX, REDZONE_BYTE, sizeof f->byte - FREED_SLOT_MAX);
+    bool of_block = pool_knobs.free_fill == FILL_OF_BLOCK;
+    memset(f->select, 0xff, REDZONE_TAIL);
+    f->word =
+        of_block ? FILL_TAG_FREED << FILL_TAG_SHIFT : (uint8_t)pool_knobs.free_fill * BYTE_REPEATED;
+    f->of_block = of_block ? (1ull << FILL_TAG_SHIFT) - 1 : 0;
     f->slot_max = pool_knobs.free_fill < 0 ? 0 : FREED_SLOT_MAX;
+}
+
+/* `same`, less the bytes that differ in a vector of [at, end). */
+ALWAYS_INLINE vector add_same(vector same, const char *slot, uint64_t at, uint64_t end,
+                              vector wanted)
+{
+    for (; end - at >= 64; at += 64)
+        same = vector_and(same, freed_same_four(slot, wanted, at, at + 16, at + 32, at + 48));
+    for (; at < end; at += 16)
+        same = vector_and(same, freed_same(slot, at, wanted));
+    return same;
+}
+
+/* With more than one vector of redzone. */
+static bool freed_is_intact_wide(const char *slot, uint32_t slot_bytes, uint64_t request)
+{
+    vector fill = vector_of_word(fill_word(slot));
+    uint64_t border = request & ~15ull;
+    vector same = freed_same_last(slot, border, request, fill);
+    same = add_same(same, slot, 0, border, fill);
+    return vector_is_all(add_same(same, slot, border + 16, slot_bytes, redzone_pattern()));
 }
 
 bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
+    if (slot_bytes <= freed_pattern.slot_max)
+        return freed_is_intact_wide(slot, slot_bytes, request);
     return redzone_is_intact_after(slot, slot_bytes, request) && fill_is_intact(slot, request);
 }
 
 COLD bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
                       struct damage *out)
 {
-    uint64_t ends = request <= FILL_WHOLE ? request : FILL_ENDS;
+    uint64_t ends = request <= FILL_WHOLE ? request : FILL_ENDS, fill = fill_word(block);
     const char *p = block;
-    uint8_t byte = (uint8_t)pool_knobs.free_fill;
-    struct span span = differ(p, p + ends, byte);
+    struct span span = differ(p, p + ends, fill);
     struct neighbour subject = {true, (char *)(uintptr_t)block, request, word, stacks};
     if (request > FILL_WHOLE)
-        span = join(span, differ(p + request - FILL_ENDS, p + request, byte));
+        span = join(span, differ(p + request - FILL_ENDS, p + request, word_at(fill, request)));
     if (!span.first || MUTANT(NO_FILL))
         return false;
     describe_damage(out, DAMAGE_INSIDE, &subject, span);
@@ -475,5 +575,5 @@ bool never_damage(const struct found *f, const void *slot, struct damage *out)
     uint64_t bytes = least(filled - from, slot_bytes);
     if (likely(are_all(slot, bytes, redzone_pattern())))
         return false;
-    return blame_left(f, slot, differ(slot, (const char *)slot + bytes, REDZONE_BYTE), out);
+    return blame_left(f, slot, differ(slot, (const char *)slot + bytes, REDZONE_WORD), out);
 }

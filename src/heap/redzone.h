@@ -11,7 +11,11 @@
  * in every state of the slot, so it is also the redzone before the right neighbour.  Slot 0 of a
  * slab is never allocated: its last bytes are the redzone before slot 1.  A large block has a
  * redzone of its own before it, in its first unit.  --redzone-size makes the class larger; then all
- * slack is redzone.  Freed blocks hold the free-fill byte until they leave the quarantine.
+ * slack is redzone.
+ *
+ * Freed blocks are filled with one word, repeated from their start, until they leave the quarantine:
+ * a tag and the address of the block, or the free-fill byte.  A pointer that is read from a freed
+ * block so names the block (init/fault.c).
  *
  * When a block is freed, the check is one comparison of 16 bytes and one of the byte before the
  * block.  At eviction from the quarantine the whole slot is compared with the expected pattern.
@@ -107,48 +111,67 @@ void redzone_move(void *slot, uint32_t class, uint64_t request);
 bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
                  struct damage *out);
 void fill_put(void *block, uint64_t request);
+void fill_put_new(void *block, uint64_t request); /* malloc_fill is not -1 */
 bool fill_is_intact(const void *block, uint64_t request);
 
 /*
- * Fill bytes, then redzone bytes.  The window of slot_bytes that starts with `request` fill bytes
- * is the expected content of a quarantined slot; all its slack is redzone.
+ * `select` has 16 bytes with all bits set, then 16 zero bytes.  The window that begins with n bytes
+ * of the former selects the first n bytes of a vector: the fill before the redzone.
  */
 #define FREED_SLOT_MAX (REDZONE_REACH + REDZONE_TAIL)
 struct freed_pattern {
-    _Alignas(16) char byte[2 * FREED_SLOT_MAX];
-    uint32_t slot_max; /* largest slot size that the pattern covers */
+    _Alignas(16) char select[2 * REDZONE_TAIL];
+    uint64_t word;     /* of every block */
+    uint64_t of_block; /* the bits of the block's address that are added to it */
+    uint32_t slot_max; /* largest slot size that freed_is_intact compares itself */
 };
 
 extern HIDDEN struct freed_pattern freed_pattern;
 
-void freed_pattern_start(void); /* after the free-fill byte is set */
+void freed_pattern_start(void); /* after free_fill is set */
 bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t request);
 
-ALWAYS_INLINE vector freed_same(const char *slot, const char *wanted, uint64_t at)
+/* The word that a freed block is filled with. */
+ALWAYS_INLINE uint64_t fill_word(const void *block)
 {
-    vector bytes = vector_at(wanted + at);
-    return vector_same(vector_at_aligned(slot + at), bytes);
+    return freed_pattern.word | ((uintptr_t)block & freed_pattern.of_block);
 }
 
-ALWAYS_INLINE vector freed_same_four(const char *slot, const char *wanted, uint64_t a, uint64_t b,
+ALWAYS_INLINE vector freed_same(const char *slot, uint64_t at, vector fill)
+{
+    return vector_same(vector_at_aligned(slot + at), fill);
+}
+
+ALWAYS_INLINE vector freed_same_four(const char *slot, vector fill, uint64_t a, uint64_t b,
                                      uint64_t c, uint64_t d)
 {
-    return vector_and(vector_and(freed_same(slot, wanted, a), freed_same(slot, wanted, b)),
-                      vector_and(freed_same(slot, wanted, c), freed_same(slot, wanted, d)));
+    return vector_and(vector_and(freed_same(slot, a, fill), freed_same(slot, b, fill)),
+                      vector_and(freed_same(slot, c, fill), freed_same(slot, d, fill)));
 }
 
-/* Is a quarantined slot intact?  The first 64 bytes without a branch. */
+/* The last vector of a slot: fill up to `request`, then redzone. */
+ALWAYS_INLINE vector freed_same_last(const char *slot, uint64_t last, uint64_t request, vector fill)
+{
+    vector is_fill = vector_at(freed_pattern.select + REDZONE_TAIL - (request - last));
+    vector wanted = vector_and(is_fill, vector_xor(fill, redzone_pattern()));
+    return freed_same(slot, last, vector_xor(wanted, redzone_pattern()));
+}
+
+/* Is a quarantined slot intact?  The first 80 bytes with one branch. */
 ALWAYS_INLINE bool freed_is_intact(const void *slot, uint32_t slot_bytes, uint64_t request)
 {
-    if (unlikely(slot_bytes > freed_pattern.slot_max))
+    if (unlikely(slot_bytes > freed_pattern.slot_max || slot_bytes - request > REDZONE_TAIL))
         return freed_is_intact_slow(slot, slot_bytes, request);
-    const char *wanted = freed_pattern.byte + FREED_SLOT_MAX - request;
-    uint64_t last = slot_bytes - 16u;
-    vector same = freed_same_four(slot, wanted, 0, last < 16 ? last : 16, last < 32 ? last : 32,
-                                  last < 48 ? last : 48);
-    for (uint64_t end = slot_bytes; end > 64; end -= 64)
-        same =
-            vector_and(same, freed_same_four(slot, wanted, end - 64, end - 48, end - 32, end - 16));
+    vector fill = vector_of_word(fill_word(slot));
+    uint64_t last = slot_bytes - 16u, end = last - 16;
+    vector same = freed_same_last(slot, last, request, fill);
+    if (!last)
+        return vector_is_all(same);
+    same = vector_and(same, freed_same_four(slot, fill, 0, end < 16 ? end : 16, end < 32 ? end : 32,
+                                            end < 48 ? end : 48));
+    for (; last > 64; last -= 64)
+        same = vector_and(same,
+                          freed_same_four(slot, fill, last - 64, last - 48, last - 32, last - 16));
     return vector_is_all(same);
 }
 

@@ -1,6 +1,6 @@
 /*
- * fault.c - does a fault come from freed memory? Freed blocks are filled with one byte value, so a
- * pointer read from one is that byte, repeated (use-after-free).
+ * fault.c - does a fault come from freed memory? Freed blocks are filled, so a pointer read from one
+ * is the fill (use-after-free): a tag and the address of the block, or one byte, repeated.
  *
  * The kernel reports the address of a fault only if it is canonical, and such a pointer is not:
  * bits 47 to 63 differ. So the memory operand of the faulting instruction is decoded, and the
@@ -34,6 +34,8 @@ bool fault_has_fill(uint64_t value, int fill)
 {
     const uint64_t low_bits = (1ull << POINTER_BITS) - 1, low32 = UINT32_MAX;
     uint64_t pattern = (uint64_t)fill * 0x0101010101010101ull;
+    if (fill == FILL_OF_BLOCK)
+        return value >> FILL_TAG_SHIFT == FILL_TAG_FREED;
     if (fill <= 0)
         return false;
     if (fill == 0xff)

@@ -10,8 +10,8 @@
 #include <signal.h>
 
 /*
- * Is `value` a pointer read from memory filled with `fill`, or near one? fill < 0: no fill, so
- * false.
+ * Is `value` a pointer read from freed memory with this fill (pool_knobs.free_fill), or near one?
+ * fill < 0: no fill, so false.
  */
 bool fault_has_fill(uint64_t value, int fill);
 

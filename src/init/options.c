@@ -77,7 +77,7 @@ static void read_byte(int *out, struct value v)
         *out = (int)n;
 }
 
-/* In hexadecimal, with and without 0x. */
+/* In hexadecimal, with and without 0x; or a word. */
 static void read_fill(int *out, struct value v)
 {
     const char *s = v.at;
@@ -85,6 +85,8 @@ static void read_fill(int *out, struct value v)
     s += text_starts(s, "0x") || text_starts(s, "0X") ? 2 : 0;
     if (value_is(v, "no"))
         *out = -1;
+    else if (value_is(v, "block"))
+        *out = FILL_OF_BLOCK;
     else if (text_parse_hex(&s, &n) && (size_t)(s - v.at) == v.length && n <= 255)
         *out = (int)n;
 }

@@ -199,7 +199,7 @@ void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry 
     struct alloc_request o = {.request = request, .align = align, .op = op, .at = at};
     void *p = alloc(&o);
     if (unlikely(pool_knobs.malloc_fill >= 0) && p)
-        memset(p, pool_knobs.malloc_fill, request);
+        fill_put_new(p, request);
     return p;
 }
 
@@ -221,7 +221,7 @@ void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint
     o.given_align = align_code(given_align) << (BLOCK_ALIGN_SHIFT - BLOCK_SIZE_SHIFT);
     void *p = alloc(&o);
     if (unlikely(pool_knobs.malloc_fill >= 0) && p)
-        memset(p, pool_knobs.malloc_fill, request);
+        fill_put_new(p, request);
     return p;
 }
 

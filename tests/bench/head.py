@@ -66,7 +66,7 @@ def read_head(place, options=""):
 
 
 def fill(byte):
-    return "not filled" if byte < 0 else f"filled with {byte:#04x}"
+    return "not filled" if byte < 0 else "filled with their addresses" if byte > 255 else f"filled with {byte:#04x}"
 
 
 def print_head(head):

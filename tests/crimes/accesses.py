@@ -161,7 +161,7 @@ for case, call in (("damaged_twice", write(42, 2)), ("damaged_both", write(42, 2
     check(f"{case}: the call", [e for e in found if "memcpy" in e[1]], [call])
     check(f"{case}: another one", [e[0] for e in found if "memcpy" not in e[1]], ["wua"])
 check("late only", [(e[0], "memcpy" in e[1]) for e in cases("directly")], [("wua", False)])
-check("appended to a freed block", [e[0] for e in cases("appended_freed")], ["rua", "wua"])
+check("appended to a freed block", [e[0] for e in cases("appended_freed", "--free-fill=fd")], ["rua", "wua"])
 
 # ---- arguments beside the text or the array -----------------------------------------------------------------
 def freed(kind, function):

@@ -33,7 +33,7 @@ def check(way, suspected, *options):
                                       "" if printed == suspected else ": WRONG\n" + done.stderr))
 
 
-NON_CANONICAL = "SIGSEGV: %s at a non-canonical address, 0x(fd){8}; the address was read from freed memory"
+NON_CANONICAL = "SIGSEGV: %s at a non-canonical address, 0x5ead[0-9a-f]{12}; the address was read from freed memory"
 # Of the variable, or of the call before it: where the stack ends differs from run to run.
 BELOW_STACK = r"SIGSEGV: write( of \d bytes?)? below the end of the stack of the main thread \(stack overflow\)"
 BLOCK = ", perhaps from a block of 40 bytes"
@@ -81,6 +81,10 @@ SENTENCES = {
     "of_two_blocks": (NON_CANONICAL % "read of 8 bytes", "of_two_blocks"),
     "of_frame": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_frame"),
 }
+
+
+# Parts of the fill that names the block are addresses.
+OPTIONS = {"of_short": ("--free-fill=0xfd",), "of_tagged": ("--free-fill=0xfd",)}
 
 
 # The row of the call that unmapped the address.
@@ -147,9 +151,9 @@ FORMATS = {
     ("valgrind", "by_read_only"): ("Invalid write of size 8$", "Process terminating"),
     ("valgrind", "by_null_call"): ("Jump to the invalid address stated on the next line$", "Process terminating"),
     ("valgrind", "of_register"): ("The address was probably read from a block of size 40 free'd$",
-                                  "Address 0xfdfdfdfdfdfdfdfd is not stack'd, malloc'd or [(]recently[)] free'd$",
+                                  "Address 0x5ead[0-9a-f]{12} is not stack'd, malloc'd or [(]recently[)] free'd$",
                                   "Block was alloc'd at$"),
-    ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0xfdfdfdfdfdfdfdfd ", "freed by thread T0 here:$",
+    ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x5ead[0-9a-f]{12} ", "freed by thread T0 here:$",
                               "previously allocated here:$"),
     ("valgrind", "by_abort"): ("Process terminating with default action of signal 6 [(]SIGABRT[)]$",),
     ("lsan", "by_null"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x000000000030 ",
@@ -255,7 +259,7 @@ registers()
 for (name, rest) in EXCEPTIONS.items():
     exception(name, rest)
 for name in SENTENCES:
-    sentence(name)
+    sentence(name, *OPTIONS.get(name, ()))
 in_child("child_null", SENTENCES["by_null"][0])
 in_child("child_deep", BELOW_STACK)
 for _ in range(8):  # the frames lie differently in pages from run to run
@@ -269,9 +273,9 @@ for name in ("by_null", "by_abort", "by_thread"):
 for name in ways("by_"):
     check(name, False)
 for name in ways("of_"):
-    check(name, True)
+    check(name, True, *OPTIONS.get(name, ()))
 for name in ("of_member", "of_call", "of_strlen"):
-    for fill in ("0x01", "0x5a", "0x7f", "0x80", "0xfe"):
+    for fill in ("0x01", "0x5a", "0x7f", "0x80", "0xfd", "0xfe"):
         check(name, True, "--free-fill=" + fill)
 check("of_member", True, "--free-fill=0xff")
 for fill in ("0xff", "0x01", "0x4d"):

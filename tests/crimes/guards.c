@@ -147,7 +147,9 @@ static void case_fill(void)
     char *p = make(48);
     drop(p);
     load(p + 47);
-    must((unsigned char)p[0] == 0xfd && (unsigned char)p[47] == 0xfd, "fill");
+    const uint64_t word = 0x5eadull << 48 | (uintptr_t)p,
+                   *words = (const uint64_t *)(const void *)p;
+    must(words[0] == word && words[5] == word, "fill");
     load(p + 3);
 }
 

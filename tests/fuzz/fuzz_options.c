@@ -22,7 +22,9 @@ static char err[TOOLS_ERROR_BYTES];
 static int fill_of(const struct options *o, const char *name)
 {
     const char *text = option_text(o, name);
-    return strcmp(text, "no") == 0 ? -1 : (int)strtol(text, NULL, 16);
+    return strcmp(text, "no") == 0      ? -1
+           : strcmp(text, "block") == 0 ? FILL_OF_BLOCK
+                                        : (int)strtol(text, NULL, 16);
 }
 
 static unsigned long limit_of(const char *text)

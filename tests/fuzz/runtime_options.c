@@ -109,7 +109,7 @@ struct runtime_options runtime_options_read(const char *text)
                         .error_limit = ERROR_LIMIT_DEFAULT,
                         .error_exitcode = -1};
 
-    pool_knobs = (struct pool_knobs){256u << 10, -1, 0xfd};
+    pool_knobs = (struct pool_knobs){256u << 10, -1, FILL_OF_BLOCK};
     options_read(&o, text);
 
     struct runtime_options all = {

@@ -240,7 +240,7 @@ struct option_words option_words(const struct option_info *info)
         [KIND_NUMBER] = "=N",
         [KIND_COUNT] = "=N",
         [KIND_BYTE] = "=BYTE",
-        [KIND_FILL] = "=HEX",
+        [KIND_FILL] = "=HEX|block",
         [KIND_TRACK_FDS] = "=no|bad|yes|all",
         [KIND_GUARD] = "=N|all|no",
         [KIND_STACKS] = "=STACK,...",

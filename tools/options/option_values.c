@@ -244,7 +244,7 @@ static const char *const value_syntaxes[] = {
     [KIND_PAIRS] = "a number from 0 to 255",
     [KIND_REDZONE] = "a number of bytes up to 4096, or auto",
     [KIND_HELP] = "no, yes, all, valgrind or sanitizers",
-    [KIND_FILL] = "a byte in hexadecimal (00..ff, or no)",
+    [KIND_FILL] = "a byte in hexadecimal (00..ff), block or no",
     [KIND_TRACK_FDS] = "no, bad, yes or all",
     [KIND_GUARD] = "no, auto, all, end, start or a number from 1 to 1000000",
     [KIND_STACKS] = "up to 16 stacks as --catch gives them",
@@ -279,6 +279,7 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     unsigned kinds = 0;
     if ((kind == KIND_MATCH && strcmp(given, "all") == 0) ||
         ((kind == KIND_BYTE || kind == KIND_FILL) && strcmp(given, "no") == 0) ||
+        (kind == KIND_FILL && strcmp(given, "block") == 0) ||
         (kind == KIND_REDZONE && strcmp(given, "auto") == 0) ||
         (kind == KIND_GUARD && is_word_of(kind, given)))
         return give_text(given, out, room);

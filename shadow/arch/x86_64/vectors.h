@@ -25,6 +25,12 @@ VECTOR_INLINE vector vector_of(uint8_t byte)
     return _mm_set1_epi8((char)byte);
 }
 
+/* The word, twice. */
+VECTOR_INLINE vector vector_of_word(uint64_t word)
+{
+    return _mm_set1_epi64x((long long)word);
+}
+
 VECTOR_INLINE vector vector_at(const void *p)
 {
     return _mm_loadu_si128((const __m128i *)p);
@@ -40,6 +46,11 @@ VECTOR_INLINE void vector_put_aligned(void *p, vector v)
     _mm_store_si128((__m128i *)p, v);
 }
 
+VECTOR_INLINE void vector_put(void *p, vector v)
+{
+    _mm_storeu_si128((__m128i *)p, v);
+}
+
 /* All bits of each equal byte are set. */
 VECTOR_INLINE vector vector_same(vector a, vector b)
 {
@@ -49,6 +60,11 @@ VECTOR_INLINE vector vector_same(vector a, vector b)
 VECTOR_INLINE vector vector_and(vector a, vector b)
 {
     return _mm_and_si128(a, b);
+}
+
+VECTOR_INLINE vector vector_xor(vector a, vector b)
+{
+    return _mm_xor_si128(a, b);
 }
 
 /* Of results of vector_same: bit n is byte n. */

@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #define BORDER 512u
-#define FILL 0xfd
 #define FILLED_WHOLE 4096u /* of larger blocks only the first and the last 64 bytes are filled */
 #define FILLED_ENDS 64u
 
@@ -101,13 +100,75 @@ static void every_request(int free_fill)
 static void with_fill(void **state)
 {
     (void)state;
-    every_request(FILL);
+    every_request(FILL_OF_BLOCK);
+}
+
+static void with_byte(void **state)
+{
+    (void)state;
+    every_request(0xfd);
 }
 
 static void without_fill(void **state)
 {
     (void)state;
     every_request(-1);
+}
+
+static uint8_t byte_of_word(const uint8_t *block, uint64_t tag, uint64_t at)
+{
+    return (uint8_t)((tag << 48 | (uintptr_t)block) >> at % 8 * 8);
+}
+
+/* A block of any size at any address, with other bytes around it. */
+static void words_of(uint8_t *block, uint64_t request)
+{
+    memset(room, 0x11, sizeof room);
+    fill_put(block, request);
+    assert_true(block[-1] == 0x11 && block[request] == 0x11);
+    assert_true(fill_is_intact(block, request));
+    for (uint64_t at = 0; at < request; at++) {
+        bool filled = is_filled((uint32_t)at, (uint32_t)request);
+        struct damage d;
+        assert_int_equal(block[at], filled ? byte_of_word(block, 0x5ead, at) : 0x11);
+        if (at % 16 > 1 && at > 200 && request - at > 200)
+            continue;
+        block[at] ^= 0x40;
+        assert_int_equal(fill_is_intact(block, request), !filled);
+        assert_int_equal(fill_damage(block, request, 0, 0, &d), filled);
+        assert_true(!filled || (d.first == (char *)block + at && d.bytes == 1));
+        block[at] ^= 0x40;
+    }
+}
+
+/* Words begin at the start of the block, also where it is odd, and end with a part of one. */
+static void words(void **state)
+{
+    (void)state;
+    pool_knobs.free_fill = FILL_OF_BLOCK;
+    freed_pattern_start();
+    for (uint64_t odd = 0; odd < 16; odd++) {
+        for (uint64_t request = 0; request < 300; request++)
+            words_of(slot + odd, request);
+        for (uint64_t request = 4090; request < 4106; request++)
+            words_of(slot + odd, request);
+    }
+}
+
+/* Each word of a new block, as far as it was requested. */
+static void words_of_new(void **state)
+{
+    (void)state;
+    pool_knobs.malloc_fill = FILL_OF_BLOCK;
+    for (uint64_t request = 0; request < 9000; request = request * 5 / 4 + 1) {
+        uint8_t *block = slot + request % 16;
+        memset(room, 0x11, sizeof room);
+        fill_put_new(block, request);
+        for (uint64_t at = 0; at < request; at++)
+            assert_int_equal(block[at], byte_of_word(block, 0x5e1d, at));
+        assert_true(block[-1] == 0x11 && block[request] == 0x11);
+    }
+    pool_knobs.malloc_fill = -1;
 }
 
 static void byte_before(void **state)
@@ -134,7 +195,7 @@ static void width_of_the_option(void **state)
     const struct pool_knobs saved = pool_knobs;
     for (uint32_t width = REDZONE_BYTES_MIN; width <= REDZONE_BYTES_MAX; width *= 2) {
         redzone_width(width);
-        pool_knobs.free_fill = FILL;
+        pool_knobs.free_fill = FILL_OF_BLOCK;
         freed_pattern_start();
         for (size_t request = 0; class_of(request) < SIZE_CLASSES; request += 1 + request / 7) {
             uint32_t class = class_of(request), slot_bytes = size_class[class].slot_bytes;
@@ -161,6 +222,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_fill),
+        cmocka_unit_test(with_byte),
+        cmocka_unit_test(words),
+        cmocka_unit_test(words_of_new),
         cmocka_unit_test(without_fill),
         cmocka_unit_test(byte_before),
         cmocka_unit_test(width_of_the_option),

@@ -265,6 +265,8 @@ static void bytes(void **state)
     }
     assert_int_equal(after_reading("free_fill=no").knobs.free_fill, -1);
     assert_int_equal(after_reading("free_fill=0XAb").knobs.free_fill, 0xab);
+    assert_int_equal(after_reading("free_fill=0:free_fill=block").knobs.free_fill, FILL_OF_BLOCK);
+    assert_int_equal(after_reading("malloc_fill=block").knobs.malloc_fill, FILL_OF_BLOCK);
 }
 
 static void paths(void **state)

@@ -78,6 +78,8 @@ static void texts(void **state)
         {"free_fill=ff", "free_fill=0xff", NULL},
         {"free_fill=010", "free_fill=0x10", NULL},
         {"free_fill=0", "free_fill=0x00", NULL},
+        {"malloc_fill=block", "malloc_fill=block", NULL},
+        {"free_fill=blocks", NULL, "is not a byte"},
         {"free_fill=100", NULL, "is not a byte in hexadecimal"},
         {"free_fill=0x", NULL, "is not a byte"},
         {"free_fill=0x-1", NULL, "is not a byte"},

@@ -17,6 +17,11 @@ VECTOR_INLINE vector vector_of(uint8_t byte)
     return vdupq_n_u8(byte);
 }
 
+VECTOR_INLINE vector vector_of_word(uint64_t word)
+{
+    return vreinterpretq_u8_u64(vdupq_n_u64(word));
+}
+
 VECTOR_INLINE vector vector_at(const void *p)
 {
     return vld1q_u8((const uint8_t *)p);
@@ -32,6 +37,11 @@ VECTOR_INLINE void vector_put_aligned(void *p, vector v)
     vst1q_u8((uint8_t *)p, v);
 }
 
+VECTOR_INLINE void vector_put(void *p, vector v)
+{
+    vst1q_u8((uint8_t *)p, v);
+}
+
 VECTOR_INLINE vector vector_same(vector a, vector b)
 {
     return vceqq_u8(a, b);
@@ -40,6 +50,11 @@ VECTOR_INLINE vector vector_same(vector a, vector b)
 VECTOR_INLINE vector vector_and(vector a, vector b)
 {
     return vandq_u8(a, b);
+}
+
+VECTOR_INLINE vector vector_xor(vector a, vector b)
+{
+    return veorq_u8(a, b);
 }
 
 VECTOR_INLINE uint32_t vector_bits(vector same)
