@@ -207,6 +207,11 @@ enum crash_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE, A
  * from which `address` was probably read; minor version 10
  */
 #define CRASH_LIKELY_BLOCK 64u
+/*
+ * `address` is outside of `block`, and was read from it: its fill names the block.  A live block is a
+ * later one in its slot, or the same with uninitialised memory; minor version 15
+ */
+#define CRASH_NAMED_BLOCK 128u
 
 /* Location of a damaged byte (ERROR_WUA). */
 enum error_damage {

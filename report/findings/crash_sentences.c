@@ -4,6 +4,8 @@
  *
  *   SIGSEGV: write of 8 bytes at NULL + 16
  *   SIGSEGV: read of 1 byte inside a 24-byte block (offset 8) that was freed
+ *   SIGSEGV: read of 8 bytes at a non-canonical address, 0x5ead0123456789b0; the address was read
+ *            from freed memory, from a block of 88 bytes, and 16 was added
  *   SIGABRT: abort(), by a failed assertion
  */
 #include <signal.h>
@@ -171,11 +173,6 @@ static void access_put(const struct error *e, FILE *out)
 
 /* ---- the address ----------------------------------------------------------------------------- */
 
-static bool is_near_block(const struct error *e)
-{
-    return e->block != 0 && !error_has_likely_block(e);
-}
-
 static void block_put(const struct error *e, FILE *out)
 {
     uint64_t bytes = e->block_bytes, offset = e->address - e->block;
@@ -248,7 +245,7 @@ static void address_put(struct report *r, const struct error *e, bool determinis
     }
     if (e->crash.flags & CRASH_NON_CANONICAL)
         fputs(" at a non-canonical address", out);
-    else if (is_near_block(e))
+    else if (error_is_in_block(e))
         block_put(e, out);
     else if (e->crash.flags & CRASH_IS_MAPPED)
         mapped_put(r, e, out);
@@ -256,10 +253,53 @@ static void address_put(struct report *r, const struct error *e, bool determinis
         fputs(" at an address that was unmapped", out);
     else
         fputs(" at an address that is not mapped", out);
-    if (!deterministic && !is_near_block(e))
+    if (!deterministic && !error_is_in_block(e))
         fprintf(out, ", 0x%llx", (unsigned long long)e->address);
-    if (e->crash.flags & CRASH_IS_MAPPED && !is_near_block(e))
+    if (e->crash.flags & CRASH_IS_MAPPED && !error_is_in_block(e))
         fputs(": not permitted", out);
+}
+
+/* ---- where the address was read -------------------------------------------------------------- */
+
+static void block_size_put(const struct error *e, FILE *out)
+{
+    fprintf(out, " a block of %llu byte%s", (unsigned long long)e->block_bytes,
+            e->block_bytes == 1 ? "" : "s");
+}
+
+/* What the program added to the pointer that it read. */
+static void offset_put(const struct error *e, FILE *out)
+{
+    int64_t added = (int64_t)(e->address - (FILL_TAG_FREED << FILL_TAG_SHIFT | e->block));
+
+    if (added)
+        fprintf(out, ", and %llu was %s", (unsigned long long)llabs(added),
+                added < 0 ? "subtracted" : "added");
+}
+
+static void source_put(const struct report *r, const struct error *e, FILE *out)
+{
+    const struct image *image = image_of(r, e->image);
+
+    if (!(e->crash.flags & CRASH_OF_FILL))
+        return;
+    fputs("; the address was read from freed memory", out);
+    if (error_has_likely_block(e)) {
+        fputs(", perhaps from", out);
+        block_size_put(e, out);
+    } else if (error_has_named_block(e) && e->block_state == BLOCK_LIVE) {
+        fputs(", whose block is no longer known, or from uninitialised memory of", out);
+        block_size_put(e, out);
+        fputs(" in its place", out);
+    } else if (error_has_named_block(e)) {
+        fputs(", from", out);
+        block_size_put(e, out);
+        if (e->block_state != BLOCK_FREED)
+            fputs(", possibly an older block at its place", out);
+        offset_put(e, out);
+    } else if (image && image->free_fill == FILL_OF_BLOCK + 1) {
+        fputs(", whose block is not known", out);
+    }
 }
 
 void format_crash(struct report *r, const struct error *e, bool deterministic, FILE *out)
@@ -272,15 +312,12 @@ void format_crash(struct report *r, const struct error *e, bool deterministic, F
         return;
     }
     fputs(": ", out);
-    if (e->crash.flags & CRASH_HAS_ADDRESS && e->crash.signal == SIGSEGV) {
+    if ((e->crash.flags & CRASH_HAS_ADDRESS && e->crash.signal == SIGSEGV) ||
+        e->crash.flags & CRASH_NON_CANONICAL) { /* SIGBUS: by the register of the frame */
         access_put(e, out);
         address_put(r, e, deterministic, out);
     } else {
         fputs(reason ? reason : "fault", out);
     }
-    if (e->crash.flags & CRASH_OF_FILL)
-        fputs("; the address was read from freed memory", out);
-    if (error_has_likely_block(e))
-        fprintf(out, ", perhaps from a block of %llu byte%s", (unsigned long long)e->block_bytes,
-                e->block_bytes == 1 ? "" : "s");
+    source_put(r, e, out);
 }

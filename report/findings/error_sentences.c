@@ -61,6 +61,16 @@ bool error_has_likely_block(const struct error *e)
     return e->kind == ERROR_CRASH && e->crash.flags & CRASH_LIKELY_BLOCK;
 }
 
+bool error_has_named_block(const struct error *e)
+{
+    return e->kind == ERROR_CRASH && e->crash.flags & CRASH_NAMED_BLOCK;
+}
+
+bool error_is_in_block(const struct error *e)
+{
+    return e->block != 0 && !error_has_likely_block(e) && !error_has_named_block(e);
+}
+
 bool error_is_query(const struct error *e)
 {
     return e->entry == ENTRY_MALLOC_USABLE_SIZE;

@@ -97,6 +97,8 @@ bool error_is_query(const struct error *e);
 bool error_is_of_descriptor(const struct error *e);
 /* Of a crash: its address is not near the block, but was probably read from it. */
 bool error_has_likely_block(const struct error *e);
+bool error_has_named_block(const struct error *e); /* by the fill that the address was read from */
+bool error_is_in_block(const struct error *e);     /* or near it: not only read from it */
 bool error_is_realloc(const struct error *e);
 /* Is the call one of these?  Then its name is the verb of the sentence. */
 bool error_is_named(const struct error *e);

@@ -66,6 +66,8 @@ static void near_object(struct json *j, const struct report *r, const struct err
         put_number(j, "align", e->block_align);
     if (error_has_likely_block(e))
         put_flag(j, "likely", true);
+    else if (error_has_named_block(e))
+        put_flag(j, "named", true);
     else if (e->address >= e->block)
         put_number(j, "offset", e->address - e->block);
     else

@@ -210,7 +210,7 @@ static void block_put(const struct sanitizer *s, const struct error *e)
                                 : e->address - e->block;
     uint64_t start = s->how->deterministic ? 0 : e->block;
 
-    if (e->block == 0 || error_has_likely_block(e))
+    if (!error_is_in_block(e))
         return;
     fprintf(s->out, "0x%llx is located %llu bytes %s %llu-byte region [0x%llx,0x%llx)\n",
             s->how->deterministic ? 0 : (unsigned long long)e->address,

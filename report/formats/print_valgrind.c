@@ -145,7 +145,7 @@ static void address_put(const struct memcheck *m, const struct error *e)
         index = "after";
         distance -= e->block_bytes;
     }
-    if (e->block == 0 || error_has_likely_block(e))
+    if (!error_is_in_block(e))
         line_put(m, " Address 0x%llx is not stack'd, malloc'd or (recently) free'd",
                  (unsigned long long)e->address);
     else if (m->how->deterministic)
@@ -159,9 +159,10 @@ static void address_put(const struct memcheck *m, const struct error *e)
 
 static void block_stacks_put(const struct memcheck *m, const struct error *e)
 {
-    if (error_has_likely_block(e))
-        line_put(m, " The address was probably read from a block of size %s free'd",
-                 grouped(e->block_bytes).text);
+    if (error_has_likely_block(e) || error_has_named_block(e))
+        line_put(m, " The address was %sread from a block of size %s %s",
+                 error_has_likely_block(e) ? "probably " : "", grouped(e->block_bytes).text,
+                 e->free_stack != NO_SITE ? "free'd" : "alloc'd");
     if (e->free_stack != NO_SITE)
         call_put(m, e->free_stack, e->crash.flags & CRASH_WAS_UNMAPPED ? e->entry : ENTRY_NONE);
     if (e->free_stack != NO_SITE && e->alloc_stack != NO_SITE)

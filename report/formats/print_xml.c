@@ -241,7 +241,7 @@ static void address_put(const struct xml *x, const struct error *e)
 
     if (!x->how->deterministic)
         snprintf(address, sizeof address, "0x%llx ", (unsigned long long)e->address);
-    if (e->block == 0 || error_has_likely_block(e)) {
+    if (!error_is_in_block(e)) {
         element(x, "  ", "auxwhat", "Address %sis not stack'd, malloc'd or (recently) free'd",
                 address);
         return;
@@ -259,10 +259,10 @@ static void address_put(const struct xml *x, const struct error *e)
 static void block_put(const struct xml *x, const struct error *e)
 {
     address_put(x, e);
-    if (error_has_likely_block(e))
-        element(x, "  ", "auxwhat",
-                "The address was probably read from a block of size %llu free'd",
-                (unsigned long long)e->block_bytes);
+    if (error_has_likely_block(e) || error_has_named_block(e))
+        element(x, "  ", "auxwhat", "The address was %sread from a block of size %llu %s",
+                error_has_likely_block(e) ? "probably " : "", (unsigned long long)e->block_bytes,
+                e->free_stack != NO_SITE ? "free'd" : "alloc'd");
     if (e->free_stack != NO_SITE)
         stack_put(x, e->free_stack, ENTRY_NONE, true);
     if (e->free_stack != NO_SITE && e->alloc_stack != NO_SITE)

@@ -55,6 +55,7 @@ static struct crash crash_of(const struct fatal_signal *s)
     c.access = a.access;
     c.access_bytes = a.bytes;
     c.flags = a.flags;
+    c.source = a.source;
     if (a.flags & CRASH_HAS_ADDRESS && !(a.flags & CRASH_NON_CANONICAL) &&
         is_stack_overflow(a.address, context_sp(context)))
         c.flags |= CRASH_OF_STACK;

@@ -123,6 +123,7 @@ static bool is_kept(const siginfo_t *info, void *context)
 static void on_fatal(int signal, void *info, void *context)
 {
     bool cut = is_file_cut(signal, info);
+    uint64_t source;
     if (signal == SIGSEGV && (guard_fault(info, context) || is_kept(info, context)))
         return;
     if (cut && survives_cut(info))
@@ -137,7 +138,7 @@ static void on_fatal(int signal, void *info, void *context)
     } else if (!run_is_gone() && !run_is_cut() && !fork_shares_memory() && !os_sandboxed() &&
                ensure_image(signal, info)) {
         if ((signal == SIGSEGV || signal == SIGBUS) &&
-            fault_is_of_fill(info, context, pool_knobs.free_fill))
+            fault_is_of_fill(info, context, pool_knobs.free_fill, &source))
             image_flag(IMAGE_FAULT_OF_FREED);
         hooks->killed(&(struct fatal_signal){signal, info, context});
     }

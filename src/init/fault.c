@@ -57,23 +57,26 @@ static uintptr_t address_of(const struct operand *o, const void *context, uintpt
     return at + (o->index != NO_REGISTER ? context_register(context, o->index) << o->scale : 0);
 }
 
-static bool has_register_fill(const struct operand *o, const void *context, int fill)
+static bool has_register_fill(const struct operand *o, const void *context, int fill,
+                              uint64_t *source)
 {
-    for (unsigned i = 0; i < CODE_REGISTERS; i++)
-        if ((o->base == i || o->index == i || o->implied >> i & 1) &&
-            fault_has_fill(context_register(context, i), fill))
+    for (unsigned i = 0; i < CODE_REGISTERS; i++) {
+        *source = context_register(context, i);
+        if ((o->base == i || o->index == i || o->implied >> i & 1) && fault_has_fill(*source, fill))
             return true;
+    }
     return false;
 }
 
 /* A call through a function pointer in memory: no register holds its target. */
-static bool has_target_fill(const struct operand *o, const void *context, uintptr_t pc, int fill)
+static bool has_target_fill(const struct operand *o, const void *context, uintptr_t pc, int fill,
+                            uint64_t *source)
 {
-    uintptr_t at = address_of(o, context, pc), target;
-    if (!o->branch || !o->memory || !os_is_readable(at) || !os_is_readable(at + sizeof target - 1))
+    uintptr_t at = address_of(o, context, pc);
+    if (!o->branch || !o->memory || !os_is_readable(at) || !os_is_readable(at + sizeof *source - 1))
         return false;
-    memcpy(&target, (const void *)at, sizeof target);
-    return fault_has_fill(target, fill);
+    memcpy(source, (const void *)at, sizeof *source);
+    return fault_has_fill(*source, fill);
 }
 
 static size_t readable_code(uintptr_t pc)
@@ -83,18 +86,20 @@ static size_t readable_code(uintptr_t pc)
     return os_is_readable(pc + CODE_BYTES_MAX) ? CODE_BYTES_MAX : PAGE_BYTES - pc % PAGE_BYTES;
 }
 
-bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill)
+bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill, uint64_t *source)
 {
     uintptr_t pc = context_pc(context);
     if (info->si_code <= 0) /* sent by a process: not a fault */
         return false;
-    if (fault_has_fill((uintptr_t)info->si_addr, fill) || fault_has_fill(pc, fill))
+    *source = fault_has_fill(pc, fill) ? pc : (uintptr_t)info->si_addr;
+    if (fault_has_fill(*source, fill))
         return true;
     size_t room = readable_code(pc);
     if (!room)
         return false;
     struct operand o = operand_of((const uint8_t *)pc, room);
-    return has_register_fill(&o, context, fill) || has_target_fill(&o, context, pc, fill);
+    return has_register_fill(&o, context, fill, source) ||
+           has_target_fill(&o, context, pc, fill, source);
 }
 
 /* ---- the access ------------------------------------------------------------------------------ */
@@ -192,7 +197,7 @@ struct fault_access fault_access_of(const siginfo_t *info, const void *context, 
         describe_operand(context, &o, &a);
     if (a.access != ACCESS_EXECUTE)
         a.bytes = o.access_bytes;
-    if (fault_is_of_fill(info, context, fill))
+    if (fault_is_of_fill(info, context, fill, &a.source))
         a.flags |= CRASH_OF_FILL;
     return a;
 }

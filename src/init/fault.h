@@ -19,8 +19,9 @@ bool fault_has_fill(uint64_t value, int fill);
 struct fault_access {
     uint64_t pc, address;
     enum crash_access access;
-    uint32_t bytes; /* size of the operand; 0: unknown */
-    uint32_t flags; /* CRASH_* but CRASH_OF_STACK */
+    uint32_t bytes;  /* size of the operand; 0: unknown */
+    uint32_t flags;  /* CRASH_* but CRASH_OF_STACK */
+    uint64_t source; /* CRASH_OF_FILL: the pointer that has the fill */
 };
 
 /* Describe the access that a SIGSEGV or SIGBUS reports, by the kernel's error code and the code. */
@@ -35,7 +36,7 @@ struct fault_code {
 };
 struct fault_code fault_code_of(const void *context);
 
-/* Did the access that a signal reports take its address from such a pointer? */
-bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill);
+/* Did the access that a signal reports take its address from such a pointer?  It is in *source. */
+bool fault_is_of_fill(const siginfo_t *info, const void *context, int fill, uint64_t *source);
 
 #endif

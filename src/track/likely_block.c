@@ -1,8 +1,10 @@
 /*
- * likely_block.c - the freed block from which the address of a crash was probably read.
+ * likely_block.c - the freed block from which the address of a crash was read.
  *
- * Such an address is the fill of freed memory (init/fault.c), which is the same in all blocks.  But the
- * code that has read it often still holds the pointer to the block: in a register, or in a local
+ * Such an address is the fill of freed memory (init/fault.c).  A fill of words names the block, if the
+ * word is known exactly: an instruction may have added the offset of a member, or aligned it down.
+ *
+ * A byte, repeated, is the same in all blocks.  But the code that has read it often still holds the pointer to the block: in a register, or in a local
  * variable.  So the general registers are searched for pointers to freed blocks, and then the frames
  * of the innermost functions, outwards.  The first of these places that has such pointers decides.  If
  * they point to more than one block, none is likely.
@@ -83,4 +85,30 @@ struct likely_block likely_block(const void *context, uint32_t write_epoch)
     if (!s.found.at)
         search_frames(&s, context);
     return s.several ? none : s.found;
+}
+
+/* ---- the block that a fill names ------------------------------------------------------------- */
+
+#define NEAR_BEFORE 4096u /* as in init/fault.c */
+#define NEAR_AFTER 65536u
+
+static bool is_word_of_block(uint64_t word, struct likely_block *out)
+{
+    const void *p = (const void *)(uintptr_t)(word & ((1ull << FILL_TAG_SHIFT) - 1));
+    *out = (struct likely_block){p, pool_find(p)};
+    return out->found.verdict == PTR_START;
+}
+
+/* A register with the same tag holds the word from which `source` was computed. */
+bool named_block(const void *context, uint64_t source, struct likely_block *out)
+{
+    if (is_word_of_block(source, out))
+        return true;
+    for (unsigned i = 0; i < DWARF_REGISTERS; i++) {
+        uint64_t word = context_general(context, i);
+        if (word >> FILL_TAG_SHIFT == source >> FILL_TAG_SHIFT &&
+            source - word + NEAR_BEFORE < NEAR_BEFORE + NEAR_AFTER && is_word_of_block(word, out))
+            return true;
+    }
+    return false;
 }

@@ -47,6 +47,12 @@ struct likely_block {
 /* The freed block to which code interrupted by a signal holds a pointer.  `context`: its ucontext. */
 struct likely_block likely_block(const void *context, uint32_t write_epoch);
 
+/*
+ * The block that a fill names: `source`, a register or a branch target, is the fill or near to it.
+ * false: no block begins where the fill says.
+ */
+bool named_block(const void *context, uint64_t source, struct likely_block *out);
+
 /* ---- long operations ------------------------------------------------------------------------- */
 
 #define LONG_BYTES (256u << 10) /* a clear or copy of this size or more is timed each time */

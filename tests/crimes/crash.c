@@ -416,6 +416,45 @@ static void of_frame(void)
                      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory");
 }
 
+/* The register of the address is not the word, and points into the next block; another one is. */
+static void of_computed(void)
+{
+    void *block[8];
+    for (int i = 0; i < 8; i++)
+        block[i] = hidden(malloc(40));
+    for (int i = 0; i < 8; i++)
+        free(block[i]);
+    void *word = *(void **)hidden(block[3]);
+    kept = NULL;
+    __asm__ volatile("lea 56(%0), %%rax; mov (%%rax), %%rax" : : "c"(word) : "rax", "memory");
+}
+
+/* The slot has another block when the pointer is followed; with --freelist-vol=0. */
+static void of_reused(void)
+{
+    struct node *next = freed_node()->next;
+    for (int i = 0; i < 4; i++)
+        kept = calloc(1, sizeof(struct node));
+    sink = next->value[0];
+}
+
+/* Never written, but freed once; with --freelist-vol=0. */
+static void of_uninitialised(void)
+{
+    freed_node();
+    struct node *n = hidden(malloc(sizeof *n - 8));
+    sink = n->next->value[2];
+}
+
+/* Its memory has no block any more. */
+static void of_released(void)
+{
+    struct node *n = freed_of(300000), *next = n->next;
+    for (int i = 0; i < 100; i++)
+        freed_of(1000000);
+    sink = next->value[0];
+}
+
 /* The stack pointer is in memory with this protection, and no frame is there. */
 static void follow_on_stack(int protection)
 {
@@ -526,7 +565,7 @@ int main(int argc, char **argv)
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string), WAY(of_register), WAY(of_two_registers),
-                WAY(of_two_blocks), WAY(of_frame), WAY(of_unreadable_stack), WAY(of_empty_stack),
+                WAY(of_two_blocks), WAY(of_frame), WAY(of_computed), WAY(of_reused), WAY(of_uninitialised), WAY(of_released), WAY(of_unreadable_stack), WAY(of_empty_stack),
                 WAY(child_null), WAY(child_deep)};
     /* clang-format on */
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)

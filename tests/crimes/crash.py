@@ -33,11 +33,15 @@ def check(way, suspected, *options):
                                       "" if printed == suspected else ": WRONG\n" + done.stderr))
 
 
-NON_CANONICAL = "SIGSEGV: %s at a non-canonical address, 0x5ead[0-9a-f]{12}; the address was read from freed memory"
+NON_CANONICAL = "SIG(?:SEGV|BUS): %s at a non-canonical address, 0x5ead[0-9a-f]{12}; the address was read from freed memory"
 # Of the variable, or of the call before it: where the stack ends differs from run to run.
 BELOW_STACK = r"SIGSEGV: write( of \d bytes?)? below the end of the stack of the main thread \(stack overflow\)"
-BLOCK = ", perhaps from a block of 40 bytes"
+BLOCK = ", from a block of 40 bytes"
+LIKELY = ", perhaps from a block of 40 bytes"
+NODE = ", from a block of 88 bytes"
 POSSIBLY = "(, perhaps from a block of 88 bytes)?"  # the compiler decides whether a register still points to it
+
+REUSED = ", whose block is no longer known, or from uninitialised memory of a block of %d bytes in its place"
 
 # The sentence of each crash, and the first functions of its stack, those of libc left out.
 SENTENCES = {
@@ -48,7 +52,7 @@ SENTENCES = {
     "by_wild_far_write": ("SIGSEGV: write of 2 bytes at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_write"),
     "by_wild_far_copy": ("SIGSEGV: write of 1 byte at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_copy"),
     "by_wild_far_return": ("SIGSEGV: execution at a non-canonical address, 0x4d3c2b1a00112233", "by_wild_far_return"),
-    "of_call": (NON_CANONICAL % "execution" + POSSIBLY, "of_call"),
+    "of_call": (NON_CANONICAL % "execution" + NODE, "of_call"),
     "by_read_only": ("SIGSEGV: write of 8 bytes in [.]rodata of crash: by_read_only::constant\\[2\\] .*: not permitted",
                      "by_read_only"),
     "by_mapping": ("SIGSEGV: read of 1 byte in memory mapped by the program, 0x[0-9a-f]+064: not permitted", "by_mapping"),
@@ -73,18 +77,35 @@ SENTENCES = {
     "by_deep": (BELOW_STACK, "deeper"),
     "by_deep_seen": (BELOW_STACK, "deeper"),
     "by_thread": ("SIGSEGV: read of 1 byte at NULL \\+ 8", "in_thread"),
-    "of_call_by_register": (NON_CANONICAL % "execution" + POSSIBLY, "of_call_by_register"),
+    "of_call_by_register": (NON_CANONICAL % "execution" + NODE, "of_call_by_register"),
     "of_short": ("SIGSEGV: read of 1 byte at an address that is not mapped, 0xfdfdfdfd; the address was read from freed memory" +
                  POSSIBLY, "of_short"),
     "of_register": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_register"),
     "of_two_registers": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_two_registers"),
-    "of_two_blocks": (NON_CANONICAL % "read of 8 bytes", "of_two_blocks"),
+    "of_two_blocks": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_two_blocks"),
     "of_frame": (NON_CANONICAL % "read of 8 bytes" + BLOCK, "of_frame"),
+    "of_member": (NON_CANONICAL % "read of 8 bytes" + NODE + ", and 40 was added", "of_member"),
+    "of_write": (NON_CANONICAL % "write of 8 bytes" + NODE + ", and 80 was added", "of_write"),
+    "of_strlen": (NON_CANONICAL % r"(read of \d+ bytes?|access)" + NODE + "(, and [0-9]+ was subtracted)?", "of_strlen"),
+    "of_string": (NON_CANONICAL % "read of 8 bytes" + NODE, "of_string"),
+    "of_computed": (NON_CANONICAL % "read of 8 bytes" + BLOCK + ", and 56 was added", "of_computed"),
+    "of_reused": (NON_CANONICAL % "read of 8 bytes" + REUSED % 88, "of_reused"),
+    "of_uninitialised": (NON_CANONICAL % "read of 8 bytes" + REUSED % 80, "of_uninitialised"),
+    "of_released": (NON_CANONICAL % "read of 8 bytes" + ", whose block is not known", "of_released"),
+}
+
+# With a byte for all blocks.
+BYTE = {
+    "of_register": LIKELY,
+    "of_two_registers": LIKELY,
+    "of_two_blocks": "",
+    "of_frame": LIKELY,
 }
 
 
 # Parts of the fill that names the block are addresses.
-OPTIONS = {"of_short": ("--free-fill=0xfd",), "of_tagged": ("--free-fill=0xfd",)}
+OPTIONS = {"of_short": ("--free-fill=0xfd",), "of_tagged": ("--free-fill=0xfd",),
+           "of_reused": ("--freelist-vol=0",), "of_uninitialised": ("--freelist-vol=0",)}
 
 
 # The row of the call that unmapped the address.
@@ -98,10 +119,11 @@ def wrong(way, words):
     print("WRONG", way, words)
 
 
-def likely_block(way, report, error, text):
+def source_block(way, report, error, text, how):
     """Its free and its allocation are printed, and it has no offset: the address is not in it."""
     near = error.get("near", {})
-    if near.get("size") != 40 or near.get("state") != "freed" or near.get("likely") is not True or {"offset", "before"} & set(near):
+    if near.get("size") != 40 or near.get("state") != "freed" or near.get(how) is not True or \
+            len({"offset", "before", "likely", "named"} & set(near)) != 1:
         wrong(way, "JSON: %s" % near)
     functions = {f["id"]: [g.get("function") for g in [f, *f.get("inlined_into", [])]] for f in report["frames"]}
     stacks = {s["id"]: [name for frame in s["frames"] for name in functions[frame]] for s in report["stacks"]}
@@ -111,8 +133,10 @@ def likely_block(way, report, error, text):
         wrong(way, "the rows of the block are missing:\n" + text)
 
 
-def sentence(way, *options):
+def sentence(way, *options, byte=None):
     want, function = SENTENCES[way]
+    if byte is not None:
+        want = NON_CANONICAL.replace("5ead[0-9a-f]{12}", "(fd){8}") % "read of 8 bytes" + byte
     path = os.environ["TMPDIR"] + "/crash.json"
     done = subprocess.run([BUILD + "/bin/rtcheck", "--json=" + path, *options, PROGRAM, way], capture_output=True, text=True,
                           check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
@@ -125,10 +149,10 @@ def sentence(way, *options):
     with open(path) as f:
         report = json.load(f)
     errors = [e for e in report["errors"] if e["rtc"] == "sig"]
-    if len(errors) != 1 or errors[0]["crash"]["signal"] != want.split(":")[0].split(",")[0] or errors[0]["class"] != "error":
+    if len(errors) != 1 or not re.fullmatch(re.split("[:,] ", want)[0], errors[0]["crash"]["signal"]) or errors[0]["class"] != "error":
         return wrong(way, "JSON: %s" % errors)
-    if want.endswith(BLOCK):
-        likely_block(way, report, errors[0], done.stderr)
+    if want.endswith((BLOCK, LIKELY)):
+        source_block(way, report, errors[0], done.stderr, "likely" if want.endswith(LIKELY) else "named")
     if way in UNMAPPED and not re.search(UNMAPPED[way], done.stderr, re.MULTILINE):
         return wrong(way, "the call that unmapped it is missing:\n" + done.stderr)
     if way not in UNMAPPED and (errors[0]["crash"]["was_unmapped"] or "was unmapped" in done.stderr):
@@ -150,7 +174,7 @@ FORMATS = {
     ("valgrind", "by_null"): ("Invalid read of size 8$", "Process terminating with default action of signal 11 [(]SIGSEGV[)]$"),
     ("valgrind", "by_read_only"): ("Invalid write of size 8$", "Process terminating"),
     ("valgrind", "by_null_call"): ("Jump to the invalid address stated on the next line$", "Process terminating"),
-    ("valgrind", "of_register"): ("The address was probably read from a block of size 40 free'd$",
+    ("valgrind", "of_register"): ("The address was read from a block of size 40 free'd$",
                                   "Address 0x5ead[0-9a-f]{12} is not stack'd, malloc'd or [(]recently[)] free'd$",
                                   "Block was alloc'd at$"),
     ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x5ead[0-9a-f]{12} ", "freed by thread T0 here:$",
@@ -254,7 +278,21 @@ def unmapped_by_file():
             wrong(way, "the report of the run file lacks the call:\n" + done.stdout + done.stderr)
 
 
+def named_by_file():
+    """The run file alone has the block that the fill names."""
+    directory = os.environ["TMPDIR"]
+    subprocess.run([BUILD + "/bin/rtcheck", "--keep", PROGRAM, "of_register"], capture_output=True, check=False, timeout=60,
+                   env=dict(os.environ, XDG_STATE_HOME=directory),
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    done = subprocess.run([BUILD + "/bin/rtcheck", "report", directory + "/rtcheck/last"], capture_output=True, text=True,
+                          check=False, timeout=60)
+    text = done.stdout + done.stderr
+    if not all(re.search(row, text, re.MULTILINE) for row in (BLOCK, r"^ +free\(\) +freed_of ", r"^ +malloc\(\) +freed_of ")):
+        wrong("of_register", "the report of the run file lacks the block:\n" + text)
+
+
 unmapped_by_file()
+named_by_file()
 registers()
 for (name, rest) in EXCEPTIONS.items():
     exception(name, rest)
@@ -264,6 +302,8 @@ in_child("child_null", SENTENCES["by_null"][0])
 in_child("child_deep", BELOW_STACK)
 for _ in range(8):  # the frames lie differently in pages from run to run
     sentence("by_deep_seen")
+for name, words in BYTE.items():
+    sentence(name, "--free-fill=fd", byte=words)
 for (form, name), lines in FORMATS.items():
     in_format(form, name, lines)
 for name in ("by_null", "by_abort", "by_thread"):
