@@ -270,19 +270,18 @@ static void block_size_put(const struct error *e, FILE *out)
 /* What the program added to the pointer that it read. */
 static void offset_put(const struct error *e, FILE *out)
 {
-    int64_t added = (int64_t)(e->address - (FILL_TAG_FREED << FILL_TAG_SHIFT | e->block));
+    uint64_t tag = e->crash.flags & CRASH_OF_FILL ? FILL_TAG_FREED : FILL_TAG_NEW;
+    int64_t added = (int64_t)(e->address - (tag << FILL_TAG_SHIFT | e->block));
 
     if (added)
         fprintf(out, ", and %llu was %s", (unsigned long long)llabs(added),
                 added < 0 ? "subtracted" : "added");
 }
 
-static void source_put(const struct report *r, const struct error *e, FILE *out)
+static void freed_source_put(const struct report *r, const struct error *e, FILE *out)
 {
     const struct image *image = image_of(r, e->image);
 
-    if (!(e->crash.flags & CRASH_OF_FILL))
-        return;
     fputs("; the address was read from freed memory", out);
     if (error_has_likely_block(e)) {
         fputs(", perhaps from", out);
@@ -300,6 +299,30 @@ static void source_put(const struct report *r, const struct error *e, FILE *out)
     } else if (image && image->free_fill == FILL_OF_BLOCK + 1) {
         fputs(", whose block is not known", out);
     }
+}
+
+static void new_source_put(const struct error *e, FILE *out)
+{
+    fputs("; the address was read from uninitialised memory", out);
+    if (!error_has_named_block(e)) {
+        fputs(", whose block is not known", out);
+        return;
+    }
+    fputs(" of", out);
+    block_size_put(e, out);
+    if (e->block_state == BLOCK_FREED)
+        fputs(" that was freed since", out);
+    else if (e->block_state != BLOCK_LIVE)
+        fputs(", possibly an older block at its place", out);
+    offset_put(e, out);
+}
+
+static void source_put(const struct report *r, const struct error *e, FILE *out)
+{
+    if (e->crash.flags & CRASH_OF_FILL)
+        freed_source_put(r, e, out);
+    else if (e->crash.flags & CRASH_OF_NEW_FILL)
+        new_source_put(e, out);
 }
 
 void format_crash(struct report *r, const struct error *e, bool deterministic, FILE *out)

@@ -206,6 +206,7 @@ static void crash_object(struct json *j, const struct report *r, const struct er
     put_flag(j, "mapped", c->flags & CRASH_IS_MAPPED);
     put_flag(j, "canonical", !(c->flags & CRASH_NON_CANONICAL));
     put_flag(j, "of_freed_fill", c->flags & CRASH_OF_FILL);
+    put_flag(j, "of_new_fill", c->flags & CRASH_OF_NEW_FILL);
     put_flag(j, "was_unmapped", c->flags & CRASH_WAS_UNMAPPED);
     put_flag(j, "stack_overflow", c->flags & CRASH_OF_STACK);
     if (crash_exception(r, e)) {

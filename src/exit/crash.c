@@ -56,6 +56,9 @@ static struct crash crash_of(const struct fatal_signal *s)
     c.access_bytes = a.bytes;
     c.flags = a.flags;
     c.source = a.source;
+    if (!(c.flags & CRASH_OF_FILL) && pool_knobs.malloc_fill == FILL_OF_BLOCK &&
+        fault_is_of_fill(info, context, FILL_OF_NEW_BLOCK, &c.source))
+        c.flags |= CRASH_OF_NEW_FILL;
     if (a.flags & CRASH_HAS_ADDRESS && !(a.flags & CRASH_NON_CANONICAL) &&
         is_stack_overflow(a.address, context_sp(context)))
         c.flags |= CRASH_OF_STACK;

@@ -9,6 +9,9 @@
 
 #include <signal.h>
 
+/* The fill of new blocks, for the functions below. */
+#define FILL_OF_NEW_BLOCK (FILL_OF_BLOCK + 1)
+
 /*
  * Is `value` a pointer read from freed memory with this fill (pool_knobs.free_fill), or near one?
  * fill < 0: no fill, so false.
@@ -21,7 +24,7 @@ struct fault_access {
     enum crash_access access;
     uint32_t bytes;  /* size of the operand; 0: unknown */
     uint32_t flags;  /* CRASH_* but CRASH_OF_STACK */
-    uint64_t source; /* CRASH_OF_FILL: the pointer that has the fill */
+    uint64_t source; /* CRASH_OF_FILL, CRASH_OF_NEW_FILL: the pointer that has the fill */
 };
 
 /* Describe the access that a SIGSEGV or SIGBUS reports, by the kernel's error code and the code. */

@@ -285,15 +285,18 @@ static void describe_accessed(struct error_record *e, const struct crash *c, uin
         e->crash_flags |= CRASH_WAS_UNMAPPED;
 }
 
-/* The freed block from which an address was read: named by the fill, or else likely. */
+/* The block from which an address was read: named by the fill, or else likely. */
 static void describe_source(struct error_record *e, const struct crash *c, uint32_t write_epoch)
 {
+    bool is_new = c->flags & CRASH_OF_NEW_FILL;
     struct likely_block b;
-    if (pool_knobs.free_fill == FILL_OF_BLOCK && named_block(c->context, c->source, &b) &&
-        describe_found(e, &b.found, b.at, write_epoch)) {
+    if ((is_new || pool_knobs.free_fill == FILL_OF_BLOCK) &&
+        named_block(c->context, c->source, &b) && describe_found(e, &b.found, b.at, write_epoch)) {
         e->crash_flags |= CRASH_NAMED_BLOCK;
         return;
     }
+    if (is_new)
+        return;
     b = likely_block(c->context, write_epoch);
     if (b.at && describe_found(e, &b.found, (const char *)b.at + b.found.offset, write_epoch))
         e->crash_flags |= CRASH_LIKELY_BLOCK;
@@ -314,7 +317,7 @@ static void note_crash(const struct error_call *call, const struct crash *c)
     e.sender = c->sender;
     if (c->flags & CRASH_HAS_ADDRESS && !(c->flags & CRASH_NON_CANONICAL))
         describe_accessed(&e, c, call->write_epoch);
-    if (c->flags & CRASH_OF_FILL && !e.block)
+    if (c->flags & (CRASH_OF_FILL | CRASH_OF_NEW_FILL) && !e.block)
         describe_source(&e, c, call->write_epoch);
     put_crash_record(call, c);
     record(call, &e);

@@ -74,7 +74,7 @@ struct crash {
     uint64_t pc, address;
     uint32_t access, access_bytes, flags; /* as in error_record */
     uint32_t sender;
-    uint64_t source;     /* CRASH_OF_FILL: the pointer that has the fill */
+    uint64_t source;     /* CRASH_OF_FILL, CRASH_OF_NEW_FILL: the pointer that has the fill */
     const void *context; /* the ucontext of the signal */
     char exception[CRASH_EXCEPTION_BYTES];
 };

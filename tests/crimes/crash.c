@@ -6,6 +6,7 @@
  * rtc-build: -O2 -D_GNU_SOURCE -pthread -fstack-protector-all -fno-builtin -fno-optimize-sibling-calls
  */
 #include <assert.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -455,6 +456,53 @@ static void of_released(void)
     sink = next->value[0];
 }
 
+/* ---- uninitialised memory, with --malloc-fill=block ------------------------------------------------- */
+
+static void new_member(void)
+{
+    struct node *n = hidden(malloc(sizeof *n - 8));
+    sink = n->next->value[2];
+}
+
+static void new_call(void)
+{
+    struct node *n = hidden(memalign(64, sizeof *n - 8));
+    n->call(n);
+    sink = 1;
+}
+
+/* The word of the block before was copied. */
+static void new_copied(void)
+{
+    struct node *n = hidden(malloc(sizeof *n - 8));
+    n = hidden(realloc(n, 4 * sizeof *n));
+    sink = n->next->value[0];
+}
+
+/* The added part of a block that was moved. */
+static void new_added(void)
+{
+    struct node *n = hidden(calloc(1, 1));
+    n = hidden(realloc(n, sizeof *n - 8));
+    sink = *(long *)(uintptr_t)n->value[0];
+}
+
+/* Zero, as calloc and realloc leave it. */
+static void zero_of_calloc(void)
+{
+    struct node *n = hidden(calloc(1, sizeof *n));
+    n = hidden(realloc(n, 8 * sizeof *n));
+    sink = n->next->value[2];
+}
+
+/* It was written since. */
+static void zero_written(void)
+{
+    struct node *n = hidden(malloc(sizeof *n));
+    n->next = hidden(NULL);
+    sink = n->next->value[2];
+}
+
 /* The stack pointer is in memory with this protection, and no frame is there. */
 static void follow_on_stack(int protection)
 {
@@ -565,7 +613,7 @@ int main(int argc, char **argv)
                 WAY(by_data_call), WAY(by_deep_seen), WAY(by_thread), WAY(by_queued_signal), WAY(by_null_beside), WAY(of_member), WAY(of_write),
                 WAY(of_container), WAY(of_array), WAY(of_call), WAY(of_call_by_register), WAY(of_short),
                 WAY(of_tagged), WAY(of_strlen), WAY(of_memcpy), WAY(of_string), WAY(of_register), WAY(of_two_registers),
-                WAY(of_two_blocks), WAY(of_frame), WAY(of_computed), WAY(of_reused), WAY(of_uninitialised), WAY(of_released), WAY(of_unreadable_stack), WAY(of_empty_stack),
+                WAY(of_two_blocks), WAY(of_frame), WAY(of_computed), WAY(of_reused), WAY(of_uninitialised), WAY(of_released), WAY(new_member), WAY(new_call), WAY(new_copied), WAY(new_added), WAY(zero_of_calloc), WAY(zero_written), WAY(of_unreadable_stack), WAY(of_empty_stack),
                 WAY(child_null), WAY(child_deep)};
     /* clang-format on */
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)

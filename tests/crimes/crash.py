@@ -94,6 +94,16 @@ SENTENCES = {
     "of_released": (NON_CANONICAL % "read of 8 bytes" + ", whose block is not known", "of_released"),
 }
 
+NEW = NON_CANONICAL.replace("5ead", "5e1d").replace("freed memory", "uninitialised memory") + " of a block of %d bytes"
+NEW_SENTENCES = {
+    "new_member": (NEW % ("read of 8 bytes", 80) + ", and 40 was added", "new_member"),
+    "new_call": (NEW % ("execution", 80), "new_call"),
+    "new_copied": (NEW % ("read of 8 bytes", 80) + " that was freed since, and 24 was added", "new_copied"),
+    "new_added": (NEW % ("read of 8 bytes", 80), "new_added"),
+    "zero_of_calloc": (r"SIGSEGV: read of 8 bytes at NULL \+ 40", "zero_of_calloc"),
+    "zero_written": (r"SIGSEGV: read of 8 bytes at NULL \+ 40", "zero_written"),
+}
+
 # With a byte for all blocks.
 BYTE = {
     "of_register": LIKELY,
@@ -179,6 +189,8 @@ FORMATS = {
                                   "Block was alloc'd at$"),
     ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x5ead[0-9a-f]{12} ", "freed by thread T0 here:$",
                               "previously allocated here:$"),
+    ("valgrind", "new_member"): ("The address was read from a block of size 80 alloc'd$",
+                                 "Address 0x5e1d[0-9a-f]{12} is not stack'd, malloc'd or [(]recently[)] free'd$"),
     ("valgrind", "by_abort"): ("Process terminating with default action of signal 6 [(]SIGABRT[)]$",),
     ("lsan", "by_null"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x000000000030 ",
                           "The signal is caused by a READ memory access[.]$", "^SUMMARY: AddressSanitizer: SEGV .* in by_null$"),
@@ -187,7 +199,7 @@ FORMATS = {
 
 
 def in_format(form, way, lines):
-    done = subprocess.run([BUILD + "/bin/rtcheck", "--format=" + form, PROGRAM, way], capture_output=True, text=True, check=False,
+    done = subprocess.run([BUILD + "/bin/rtcheck", "--format=" + form, *(["--malloc-fill=block"] if way.startswith("new_") else []), PROGRAM, way], capture_output=True, text=True, check=False,
                           timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     for line in lines:
         if len(re.findall(line, done.stderr, re.MULTILINE)) != 1:
@@ -306,6 +318,11 @@ for name, words in BYTE.items():
     sentence(name, "--free-fill=fd", byte=words)
 for (form, name), lines in FORMATS.items():
     in_format(form, name, lines)
+SENTENCES.update(NEW_SENTENCES)
+for name in NEW_SENTENCES:
+    sentence(name, "--malloc-fill=block")
+for name in ("of_member", "of_frame"):
+    sentence(name, "--malloc-fill=block")
 for name in ("by_null", "by_abort", "by_thread"):
     sentence(name, "-q")
     sentence(name, "--leaks=no")

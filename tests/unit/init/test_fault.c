@@ -189,6 +189,7 @@ static void test_fill(void **state)
         {UINT64_MAX, 0xff, true},          {UINT64_MAX - 11, 0xff, false},           {23, 0xff, false},
         {UINT32_MAX, 0xff, false},         {0xfdfdfdfdfdfdfdfd, -1, false},
         {0x5ead600000010020, FILL_OF_BLOCK, true}, {0x5ead600000010020, 0xfd, false}, {0x600000010020, FILL_OF_BLOCK, false},
+        {0x5e1d600000010020, FILL_OF_BLOCK, false}, {0x5e1d600000010020, FILL_OF_NEW_BLOCK, true}, {0x5ead600000010020, FILL_OF_NEW_BLOCK, false},
         {0x5eac600000010020, FILL_OF_BLOCK, false}, {0x5eae600000010020, FILL_OF_BLOCK, false},
         /* clang-format on */
     };
