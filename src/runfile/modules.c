@@ -27,8 +27,6 @@ struct known {
     uintptr_t start, end;
     const void *_Atomic handle; /* the loader's; NULL: not loaded */
     uint32_t number;
-    _Atomic uint64_t bias;
-    uint64_t key; /* stack_key_object */
     uint32_t build_id_bytes;
     uint8_t build_id[20];
     uint64_t path_hash;
@@ -172,8 +170,6 @@ static struct known *remember(struct module_record *m)
     k->build_id_bytes = m->build_id_bytes;
     memcpy(k->build_id, m->build_id, sizeof k->build_id);
     k->path_hash = hash_text(m->path);
-    k->key = stack_key_object(m->build_id, m->build_id_bytes, m->path);
-    atomic_store_explicit(&k->bias, m->bias, memory_order_relaxed);
     m->number = k->number;
     m->loaded = ++modules.sequence;
     record_publish();
@@ -193,7 +189,6 @@ static uint32_t load(const struct object *o)
         if (!m)
             return 0;
         m->bias = o->bias;
-        atomic_store_explicit(&k->bias, o->bias, memory_order_relaxed);
         m->loaded = ++modules.sequence;
         m->unloaded = 0;
     } else if (!(k = remember(m))) {
@@ -223,8 +218,9 @@ bool modules_place(uint32_t number, struct module_place *out)
 {
     if (!number || number > atomic_load_explicit(&modules.count, memory_order_acquire))
         return false;
-    const struct known *k = &modules.known[number - 1];
-    *out = (struct module_place){k->key, atomic_load_explicit(&k->bias, memory_order_relaxed)};
+    const struct module_record *m = modules.known[number - 1].record;
+    *out =
+        (struct module_place){stack_key_object(m->build_id, m->build_id_bytes, m->path), m->bias};
     return true;
 }
 

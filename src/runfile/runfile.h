@@ -162,7 +162,7 @@ struct module_place {
     uint64_t key;
     uint64_t bias;
 };
-/* false: there is no such number. */
+/* For the number of a frame in a stack of this image.  false: there is no such object. */
 bool modules_place(uint32_t number, struct module_place *out);
 /*
  * The loader is about to free its handle of an unmapped object.  Returns its number, 0 = not

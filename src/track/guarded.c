@@ -42,7 +42,8 @@ bool guarded_is_on(void)
 
 bool guarded_start(void)
 {
-    bool on = (rt.options.guard.every || rt.options.guard.stacks.count) && !os_by_valgrind();
+    bool has_stacks = rt.options.guard.stacks.count && guarded_stacks_start();
+    bool on = (rt.options.guard.every || has_stacks) && !os_by_valgrind();
     atomic_store_explicit(&guarded.stopped, !on, memory_order_relaxed);
     atomic_store_explicit(&guarded.on, on, memory_order_relaxed);
     if (self)

@@ -46,6 +46,8 @@ struct guarded_choice {
 
 /* t->guard_left has run out: shall this allocation be guarded?  Inside a section. */
 bool guarded_choose(struct thread *t, const struct entry *at, struct guarded_choice *out);
+/* For `guard.stacks`, before the other call of guarded_stacks.c.  false: no memory. */
+bool guarded_stacks_start(void);
 /* The entry of `guard.stacks` for a stack id (guarded_stacks.c); NULL: none. */
 const struct guard_stack *guarded_stack(uint32_t stack);
 /* So many ticks were used for a guarded block. */

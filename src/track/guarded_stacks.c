@@ -3,7 +3,8 @@
  * earlier run.
  *
  * Each stack's key (format/stack_key.h) is computed at the stack's first allocation.  The result is
- * kept in a direct-mapped table by stack id, because all allocations are looked up.
+ * kept in a direct-mapped table by stack id, because all allocations are looked up.  The table is mapped
+ * when it is needed: programs without --catch may have little address space.
  */
 #include "track_priv.h"
 #include "guarded.h"
@@ -13,8 +14,17 @@
 #define KEPT 8192u /* a power of two */
 #define NOT_WANTED 0xffu
 
-/* stack id << 8 | index of the wanted stack, or NOT_WANTED; 0: empty */
-static _Atomic uint64_t kept[KEPT];
+/* stack id << 8 | index of the wanted stack, or NOT_WANTED; 0: empty.  Constant after start-up. */
+static _Atomic uint64_t *kept;
+
+bool guarded_stacks_start(void)
+{
+    void *table = kept ? kept : os_map(KEPT * sizeof *kept);
+    if (os_failed(table))
+        return false;
+    kept = table;
+    return true;
+}
 
 static uint64_t frame_key(uint64_t key, uint64_t word)
 {
@@ -48,10 +58,10 @@ static COLD uint32_t search(uint32_t stack)
 
 const struct guard_stack *guarded_stack(uint32_t stack)
 {
+    if (!stack || !kept)
+        return NULL;
     _Atomic uint64_t *place = &kept[(uint32_t)(stack * 0x9e3779b97f4a7c15ull >> 40) % KEPT];
     uint64_t entry = atomic_load_explicit(place, memory_order_relaxed);
-    if (!stack)
-        return NULL;
     if (entry >> 8 != stack) {
         entry = (uint64_t)stack << 8 | search(stack);
         atomic_store_explicit(place, entry, memory_order_relaxed);
