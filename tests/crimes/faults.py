@@ -22,7 +22,8 @@ from checks import check, end
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/crimes/faults"
 RTCHECK = [BUILD + "/bin/rtcheck", "--leaks=no", "--log-file=/dev/null"]
-ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd()}
+# Killed programs leave their run files: here.
+ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd(), "RTCHECK_POOL_DIR": os.getcwd()}
 SEED = 11
 
 # name: (command before the program, environment)
