@@ -366,7 +366,7 @@ int report_guard_text(struct report *r, const char *given, char out[REPORT_GUARD
                       size_t room);
 /* The ids of shown bad writes that were detected afterwards, `room` at most.  Returns their number. */
 uint32_t report_late_writes(struct report *r, char id[][REPORT_ID_BYTES], uint32_t room);
-/* Was a block with one of the stacks of --guard-stacks allocated, in any process? */
+/* Was a block with one of the stacks of --guard-stacks guarded, in any process? */
 bool report_has_guarded_stack(const struct report *r);
 
 /*

@@ -167,8 +167,9 @@ static int prepare(struct run *r)
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    if (catch_begin(&r->options, r->err) || take_environment(r) || check_log_name(r) ||
-        make_counters(r) || finding_rules_read(&r->options, &r->finding_rules, r->err) ||
+    if (catch_begin(&r->options, r->program.path, r->err) || take_environment(r) ||
+        check_log_name(r) || make_counters(r) ||
+        finding_rules_read(&r->options, &r->finding_rules, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return report_failure(r, STATUS_SETUP);
     r->file.fd = -1;
@@ -202,7 +203,8 @@ static int open_log(struct run *r)
     int bad = log_path_expand(pattern, &facts, r->log_path, sizeof r->log_path, r->err);
     if (bad)
         return bad;
-    r->log = open(r->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    int how = rerun_is_second() ? O_APPEND : O_TRUNC; /* it has the report of the first run */
+    r->log = open(r->log_path, O_WRONLY | O_CREAT | how | O_CLOEXEC | O_NOCTTY, 0666);
     return r->log < 0 ? fail(r->err, -errno, "log file %s: %s", r->log_path, strerror(errno)) : 0;
 }
 
@@ -379,6 +381,8 @@ static void write_files(struct run *r)
 {
     struct print_options how = print_how(&r->options, -1, NULL);
     char err[TOOLS_ERROR_BYTES];
+    if (rerun_is_second() && (!r->report || problems_of(&r->options, r->report) == 0))
+        return; /* they have the report of the first run */
     if (print_files(r->report, &r->options, &how, err))
         warnings_add(&r->unwritten, "%.150s", err);
 }
@@ -453,10 +457,15 @@ static void print_text(struct run *r, enum control control, const char *why)
 
 static void warn_of_guards(struct run *r)
 {
-    if (*option_text(&r->options, "guard-stacks") && !report_has_guarded_stack(r->report))
-        warnings_add(
-            &r->unwritten,
-            "no block was guarded: none was allocated by the same calls as in the earlier run");
+    if (!*option_text(&r->options, "guard-stacks"))
+        return;
+    if (!report_has_guarded_stack(r->report))
+        warnings_add(&r->unwritten,
+                     "no block with the allocation stack of the earlier run was guarded: "
+                     "docs/bad-writes.md");
+    else if (WIFSIGNALED(r->wait_status))
+        warnings_add(&r->unwritten, "guarded blocks may be aligned less than malloc promises: "
+                                    "docs/bad-writes.md");
 }
 
 static enum control report_result(struct run *r)
@@ -487,29 +496,56 @@ static int final_status(const struct run *r, enum control control)
 {
     if (control == CONTROL_NONE && !option_flag(&r->options, "allow-unchecked"))
         return STATUS_NOT_IN_CONTROL;
+    if (rerun_is_second())
+        return rerun_status(0);
     if (WIFSIGNALED(r->wait_status))
         signals_end_as(WTERMSIG(r->wait_status));
     return status_of_findings(&r->options, r->report, STATUS_NOT_IN_CONTROL,
                               WEXITSTATUS(r->wait_status));
 }
 
+/* Was it ended from outside? */
+static bool is_stopped(const struct run *r)
+{
+    int by = WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0;
+    return r->sent || by == SIGINT || by == SIGTERM || by == SIGHUP || by == SIGQUIT ||
+           by == SIGKILL;
+}
+
+static void say(const struct run *r, const char *text)
+{
+    char line[TOOLS_ERROR_BYTES + 16];
+    int n = snprintf(line, sizeof line, "rtcheck: %s\n", text);
+    text_write(r->log, line, (size_t)n);
+}
+
 /* Returns if there is no second run. */
 static void run_again(struct run *r)
 {
-    char stacks[RERUN_TEXT_BYTES], err[TOOLS_ERROR_BYTES], line[TOOLS_ERROR_BYTES + 16];
+    char stacks[RERUN_TEXT_BYTES], err[TOOLS_ERROR_BYTES], text[TOOLS_ERROR_BYTES];
     const char *guarded = option_text(&r->options, "guard-stacks");
-    unsigned count = r->report ? rerun_find(r->report, guarded, stacks) : 0;
+    unsigned count = r->report && !is_stopped(r) ? rerun_find(r->report, guarded, stacks) : 0;
     if (!count)
         return;
-    int n =
-        snprintf(line, sizeof line,
-                 "rtcheck: running it again, with the blocks of %u late bad write%s guarded\n\n",
-                 count, count > 1 ? "s" : "");
-    text_write(r->log, line, (size_t)n);
+    if (!rerun_is_possible()) {
+        say(r, "note: not run again: standard input is a pipe");
+        return;
+    }
+    snprintf(text, sizeof text,
+             "running it again, with the blocks of %u late bad write%s guarded\n", count,
+             count > 1 ? "s" : "");
+    say(r, text);
     signals_give_back(&r->was);
-    rerun(r->argv, stacks, !*guarded, err);
-    n = snprintf(line, sizeof line, "rtcheck: note: %s\n", err);
-    text_write(r->log, line, (size_t)n);
+    struct rerun again = {.operands = r->argv,
+                          .stacks = stacks,
+                          .is_last = *guarded,
+                          .by_signal = WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0};
+    if (!again.by_signal)
+        again.status = status_of_findings(&r->options, r->report, STATUS_NOT_IN_CONTROL,
+                                          WEXITSTATUS(r->wait_status));
+    rerun(&again, err);
+    snprintf(text, sizeof text, "note: %.400s", err);
+    say(r, text);
 }
 
 static int run_and_report(struct run *r)

@@ -20,9 +20,9 @@ int main(int argc, char **argv)
     guard_begin();
     rerun_begin(argv);
     if (argc > 0 && is_named_valgrind(argv[0]))
-        return verb_do(&verb_valgrind, argc, argv);
+        return rerun_status(verb_do(&verb_valgrind, argc, argv));
     const struct verb *verb = argc > 1 ? verb_named(argv[1]) : NULL;
     if (verb == &verb_report && is_reporter(argc - 1, argv + 1))
         return report_for_process(argc - 1, argv + 1);
-    return verb ? verb_do(verb, argc - 1, argv + 1) : verb_do(&verb_run, argc, argv);
+    return rerun_status(verb ? verb_do(verb, argc - 1, argv + 1) : verb_do(&verb_run, argc, argv));
 }

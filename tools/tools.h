@@ -72,21 +72,34 @@ bool pager_end(struct pager *p);
 #define CATCH_MAX GUARD_STACKS_MOST
 #define RERUN_TEXT_BYTES (CATCH_MAX * (REPORT_GUARD_BYTES + 1))
 
-/* --catch: find the findings in kept runs, and set --guard-stacks.  -errno: err has the reason. */
-int catch_begin(struct options *o, char err[TOOLS_ERROR_BYTES]);
+/*
+ * --catch: find the findings in kept runs, first in those of the program at `path`, and set
+ * --guard-stacks.  -errno: err has the reason.
+ */
+int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES]);
 
 /* main's arguments, and the position in standard input, for a second run. */
 void rerun_begin(char **argv);
+/* Is this a second or third run?  Its status is that of the first. */
+bool rerun_is_second(void);
+/* The status with which rtcheck ends, or its end by the signal that ended the first run. */
+int rerun_status(int status);
+/* Can standard input be read again? */
+bool rerun_is_possible(void);
 /*
  * The value of --guard-stacks for the late bad writes of a run in which `guarded` was its value;
- * returns the number of these writes.
+ * returns the number of those that it adds.
  */
 unsigned rerun_find(struct report *r, const char *guarded, char stacks[RERUN_TEXT_BYTES]);
-/*
- * Replace this process by the same command with this value.  `operands`: the program in main's
- * arguments; `again`: it may run once more.  It returns only on failure.
- */
-int rerun(char **operands, const char *stacks, bool again, char err[TOOLS_ERROR_BYTES]);
+
+struct rerun {
+    char **operands; /* the program in main's arguments */
+    const char *stacks;
+    bool is_last;
+    int status, by_signal; /* of this run */
+};
+/* Replace this process by the same command with these stacks.  It returns only on failure. */
+int rerun(const struct rerun *again, char err[TOOLS_ERROR_BYTES]);
 
 /* ---- find_run.c ------------------------------------------------------------------------------ */
 

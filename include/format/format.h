@@ -241,7 +241,7 @@ enum image_end {
 #define IMAGE_FAULT_OF_FREED \
     0x800u /* killed at an address read from freed memory (by its fill); minor version 7 */
 #define IMAGE_GUARDS_BOUNDED 0x2000u /* blocks were not guarded, because of vm.max_map_count */
-/* a block with one of the stacks of --guard-stacks was allocated; minor version 15 */
+/* a block with one of the stacks of --guard-stacks was guarded; minor version 15 */
 #define IMAGE_GUARDED_STACK 0x4000u
 #define IMAGE_PYTHON_MALLOC 0x1000u /* PYTHONMALLOC makes python use malloc; minor version 12 */
 

@@ -2,7 +2,8 @@
  * stack_key.h - a number for a stack that is the same in each run of a program, whatever the load
  * addresses.  By it --catch finds the blocks whose allocation an earlier run has recorded.
  *
- * It is a hash of the innermost frames: of each the object that contains it, and the offset there.
+ * It is a hash of the innermost frames: of each the object that contains it, and the offset there.  It
+ * ends before a frame that was interrupted by a signal: that may be anywhere.
  * The object is identified by its build-id, without one by its file name.  All functions are pure.
  */
 #ifndef RTCHECK_STACK_KEY_H

@@ -267,13 +267,15 @@ static void block_size_put(const struct error *e, FILE *out)
             e->block_bytes == 1 ? "" : "s");
 }
 
+#define OFFSET_MAX (1ll << 20) /* of a member, or an element */
+
 /* What the program added to the pointer that it read. */
 static void offset_put(const struct error *e, FILE *out)
 {
     uint64_t tag = e->crash.flags & CRASH_OF_FILL ? FILL_TAG_FREED : FILL_TAG_NEW;
     int64_t added = (int64_t)(e->address - (tag << FILL_TAG_SHIFT | e->block));
 
-    if (added)
+    if (added && llabs(added) <= OFFSET_MAX) /* else the word was perhaps an index */
         fprintf(out, ", and %llu was %s", (unsigned long long)llabs(added),
                 added < 0 ? "subtracted" : "added");
 }

@@ -28,7 +28,8 @@ static uint64_t key_of(const struct report *r, const struct site *s)
 {
     uint64_t key = STACK_KEY_INITIAL;
 
-    for (uint32_t i = 0; i < s->count && i < STACK_KEY_FRAMES; i++)
+    for (uint32_t i = 0; i < s->count && i < STACK_KEY_FRAMES && !r->frames[s->frames[i]].exact;
+         i++)
         key = frame_key(r, &r->frames[s->frames[i]], key);
     return key;
 }

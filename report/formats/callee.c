@@ -36,6 +36,8 @@ struct callee callee_of(const struct report *r, uint32_t index, uint32_t entry)
 
     if (!site || site->count == 0)
         return (struct callee){0};
+    if (!entry && r->frames[site->frames[0]].exact) /* an instruction, not a call */
+        return (struct callee){0};
     name = shown_name(r, entry ? entry : r->frames[site->frames[0]].calls);
     if (!name)
         return (struct callee){.name = "???", .name_bytes = 3, .object = runtime_path(r)};

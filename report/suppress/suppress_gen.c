@@ -144,7 +144,7 @@ static void entry_put(struct entry *e, const struct error *error, uint32_t alloc
         location_put(e, "fun", "*%s*", entry_name(error->entry)); /* also __memcpy_chk */
     else if (names[error->entry])
         location_put(e, "fun", "%s", names[error->entry]);
-    else
+    else if (error->entry != ENTRY_NONE || !error_is_access(error)) /* else an instruction */
         location_put(e, "obj", "*/vgpreload_memcheck-*.so");
 }
 

@@ -246,7 +246,8 @@ static void entries_take(struct match *m, struct subject *f, const struct site *
         if (entry == ENTRY_POSIX_MEMALIGN)
             spot_add(m, f, &m->entries[ENTRY_MEMALIGN].spot);
         spot_add(m, f, entry == ENTRY_NONE ? &m->allocated.spot : &m->entries[entry].spot);
-    } else {
+    } else if (entry != ENTRY_NONE || !site || site->count == 0 ||
+               !m->r->frames[site->frames[0]].exact) { /* else an instruction, not a call */
         spot_add(m, f, &m->entries[entry].spot);
     }
     f->entry_count = f->spot_count;

@@ -13,7 +13,10 @@ struct next_functions next_functions;
 bool access_is_on;
 uint32_t access_every = 1;
 
-/* The file that calls them must be able to call libc's, so none is called here. */
+/*
+ * The file that calls them must be able to call libc's, so none is called here.  After start-up no
+ * function is looked up: dlsym frees the text that dlerror has returned, or is about to return.
+ */
 void boundary_look_up(void *slot, const char *name)
 {
     int saved = errno; /* a first printf may print it */
@@ -27,6 +30,7 @@ void boundary_start(void)
 #define FUNCTION(name) boundary_look_up(&next_functions.name, #name);
 #include "functions.def"
     system_calls_start();
+    streams_start();
     access_every = rt.options.access_every ? rt.options.access_every : 1;
     access_is_on = rt.options.access;
 }

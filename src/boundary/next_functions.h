@@ -24,4 +24,7 @@ extern HIDDEN struct next_functions next_functions;
 #define NEXT_OF(name) \
     (likely(next_functions.name) ? (void)0 : boundary_start(), next_functions.name)
 
+/* The same for functions that are jumps (streams.c). */
+void streams_start(void);
+
 #endif

@@ -130,7 +130,7 @@ static NOINLINE void check_printed(const struct saved_arguments *saved, const st
     FROM_ASSEMBLY void check_##name(const struct saved_arguments *saved, const struct entry *at); \
     void check_##name(const struct saved_arguments *saved, const struct entry *at)                \
     {                                                                                             \
-        if (unlikely(!next_##name))                                                               \
+        if (unlikely(!next_##name)) /* in a library's constructor that runs before ours */        \
             boundary_look_up(&next_##name, #name);                                                \
         check_printed(saved, at, format_at, ENTRY_##id);                                          \
     }                                                                                             \
@@ -144,6 +144,19 @@ PRINTF(dprintf, DPRINTF, 1);
 PRINTF(__dprintf_chk, DPRINTF, 2);
 PRINTF(asprintf, ASPRINTF, 1);
 PRINTF(__asprintf_chk, ASPRINTF, 2);
+
+void streams_start(void)
+{
+    static const struct {
+        void *slot;
+        const char *name;
+    } jumps[] = {{&next_printf, "printf"},     {&next___printf_chk, "__printf_chk"},
+                 {&next_fprintf, "fprintf"},   {&next___fprintf_chk, "__fprintf_chk"},
+                 {&next_dprintf, "dprintf"},   {&next___dprintf_chk, "__dprintf_chk"},
+                 {&next_asprintf, "asprintf"}, {&next___asprintf_chk, "__asprintf_chk"}};
+    for (uint32_t i = 0; i < countof(jumps); i++)
+        boundary_look_up(jumps[i].slot, jumps[i].name);
+}
 
 #define LIST(...) __VA_ARGS__
 

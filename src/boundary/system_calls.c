@@ -76,7 +76,7 @@ void system_calls_start(void)
 {
     Dl_info of;
     void *f;
-    bool checks_any = rt.options.access || rt.options.guard.every;
+    bool checks_any = rt.options.access || guarded_is_wanted();
     boundary_look_up(&f, "gnu_get_libc_version");
     libc = range_of(f && dladdr(f, &of) ? (uintptr_t)of.dli_fbase : 0);
     vdso = range_of(getauxval(AT_SYSINFO_EHDR));

@@ -417,9 +417,10 @@ enum guard_state guard_state_of(uintptr_t at)
     return bits & open_bits(head, at) ? GUARD_OPENED : GUARD_CLOSED;
 }
 
-bool guard_has(uintptr_t at)
+bool guard_is_misaligned(uintptr_t at)
 {
-    return head_around(at);
+    struct unit *head = head_around(at);
+    return head && note_of(head)->lead % MALLOC_ALIGN;
 }
 
 static uint64_t units_of(const struct unit *head)

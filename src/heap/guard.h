@@ -46,8 +46,8 @@ enum guard_state {
     GUARD_OPENED, /* accessible by guard_open */
 };
 enum guard_state guard_state_of(uintptr_t at);
-/* Is the address in units of guarded blocks? */
-bool guard_has(uintptr_t at);
+/* Is the address in units of a guarded block that is aligned less than malloc promises? */
+bool guard_is_misaligned(uintptr_t at);
 /*
  * Make the pages around the address accessible: those before or after a block in use until it is
  * freed, else all pages of its units.

@@ -109,7 +109,7 @@ static bool move_misaligned(void *context)
     struct aligned_move move;
     struct fault_code code = fault_code_of(context);
     uintptr_t closed;
-    if (!code.at || !code.operand.memory || !guard_has(code.address) ||
+    if (!code.at || !code.operand.memory || !guard_is_misaligned(code.address) ||
         code.address % ALIGNED_MOVE_BYTES == 0 || !aligned_move_at(code.at, code.room, &move))
         return false;
     while ((closed = closed_byte(code.address, ALIGNED_MOVE_BYTES)) != 0) {

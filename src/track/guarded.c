@@ -40,6 +40,11 @@ bool guarded_is_on(void)
     return atomic_load_explicit(&guarded.on, memory_order_relaxed);
 }
 
+bool guarded_is_wanted(void)
+{
+    return rt.options.guard.every || rt.options.guard.stacks.count;
+}
+
 bool guarded_start(void)
 {
     bool has_stacks = rt.options.guard.stacks.count && guarded_stacks_start();

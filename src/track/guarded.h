@@ -38,6 +38,8 @@ bool guarded_start(void);
 /* They are not: guard no further block, and open all guards. */
 void guarded_stop(void);
 bool guarded_is_on(void);
+/* Do the options request guarded blocks? */
+bool guarded_is_wanted(void);
 
 struct guarded_choice {
     uint32_t stack;

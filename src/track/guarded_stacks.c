@@ -38,7 +38,7 @@ static uint64_t key_of(uint32_t stack)
 {
     uint64_t word[STACK_KEY_FRAMES], key = STACK_KEY_INITIAL;
     uint32_t count = depot_get(stack, word, STACK_KEY_FRAMES);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && !(word[i] & DEPOT_PC_EXACT); i++)
         key = frame_key(key, word[i]);
     return key;
 }
@@ -50,10 +50,7 @@ static COLD uint32_t search(uint32_t stack)
     uint32_t i = 0;
     while (i < wanted->count && wanted->of[i].key != key)
         i++;
-    if (i == wanted->count)
-        return NOT_WANTED;
-    image_flag(IMAGE_GUARDED_STACK);
-    return i;
+    return i == wanted->count ? NOT_WANTED : i;
 }
 
 const struct guard_stack *guarded_stack(uint32_t stack)

@@ -85,6 +85,8 @@ static COLD void *alloc_guarded(struct section *s, struct alloc_request *o)
     if (!p)
         return NULL;
     guarded_charge(s->t, os_ticks() - since);
+    if (rt.options.guard.stacks.count)
+        image_flag(IMAGE_GUARDED_STACK);
     struct block_birth birth = birth_of(s, o, o->given_align, choice.stack);
     block_publish(pool_record(&f, s->write_epoch), &birth);
     count_alloc(s->t, o->request);

@@ -3,14 +3,16 @@
  * case writes its last byte at "bad byte" and prints "done".  `twin` before CASE: the write stays
  * inside of the block.
  *
- * rtc-build: -O1 -g -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -ldl
+ * rtc-build: -O1 -g -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
  */
-#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -286,6 +288,83 @@ static void aligned_store(void)
     free(p);
 }
 
+/* More stacks than can be guarded at once. */
+#define ONE(n)                            \
+    {                                     \
+        char *volatile p = malloc(9 + n); \
+        write_at(p, is_twin ? 0 : 9 + n); \
+        free(p);                          \
+    }
+#define FOUR(n) ONE(n) ONE(n + 1) ONE(n + 2) ONE(n + 3)
+
+static int many(void)
+{
+    FOUR(0) FOUR(4) FOUR(8) FOUR(12) FOUR(16) return 0;
+}
+
+/* Only its first run writes. */
+static int once(void)
+{
+    char *volatile p = malloc(24);
+    FILE *mark = fopen("once", "r");
+    if (!mark) {
+        bad_byte(p + 24);
+        mark = fopen("once", "w");
+    }
+    fclose(mark);
+    free(p);
+    return 0;
+}
+
+/* It is ended from outside, or may be. */
+static int stopped(void)
+{
+    end_of_24();
+    raise(SIGTERM);
+    return 0;
+}
+
+/* A system call fills what it must not, with and without checks. */
+static int filled(void)
+{
+    char *volatile p = malloc(24);
+    int zero = open("/dev/zero", O_RDONLY);
+    long got = read(zero, p, 25);
+    printf("%ld\n", got);
+    close(zero);
+    free(p);
+    return 0;
+}
+
+/* The handler interrupts the program anywhere. */
+static volatile sig_atomic_t handled;
+
+static void on_alarm(int unused)
+{
+    (void)unused;
+    end_of_9();
+    handled = 1;
+}
+
+static int in_handler(void)
+{
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    for (volatile unsigned long i = 0; !handled; i++)
+        ;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*act)(void);
+} others[] = {{"many", many},
+              {"once", once},
+              {"stopped", stopped},
+              {"filled", filled},
+              {"in_handler", in_handler}};
+
 static const struct {
     const char *name;
     void (*act)(void);
@@ -319,6 +398,9 @@ int main(int argc, char **argv)
             printf("%c", letter);
         return 3;
     }
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].name, name) == 0)
+            return others[i].act();
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strcmp(cases[i].name, name) == 0) {
             cases[i].act();

@@ -66,7 +66,7 @@ for number, case in enumerate(cases):
     if is_sample and number % 4 and case != "before_16":
         continue
     twin = run("--catch=" + late[0][3], PROGRAM, "twin", case)
-    check(f"{case}: twin", (twin.stdout, errors(), "no block was guarded" in twin.stderr), (first.stdout, [], False))
+    check(f"{case}: twin", (twin.stdout, errors(), "no block with" in twin.stderr), (first.stdout, [], False))
     rerun = run("--rerun", PROGRAM, case)
     check(f"{case}: found by --rerun", is_exact(errors()), True)
     check(f"{case}: runs by --rerun", rerun.stdout in (first.stdout * 2, first.stdout * 3), True)
@@ -93,8 +93,22 @@ os.write(writer, b"letters\n")
 os.close(writer)
 done = run("--rerun", PROGRAM, "input", stdin=reader, status=3)
 os.close(reader)
-check("a pipe is not", (done.stdout, "rtcheck: note: not run again: standard input is a pipe\n" in done.stderr),
-      ("letters\n", True))
+check("a pipe is not", (done.stdout, "rtcheck: note: not run again: standard input is a pipe\n" in done.stderr,
+                        "running it again" in done.stderr), ("letters\n", True, False))
+
+# ---- what the first run found is kept ------------------------------------------------------------------------
+done = run("--rerun", "--quiet", "--error-exitcode=23", "--log-file=log", PROGRAM, "once", status=23)
+with open("log") as file:
+    check("the log has both runs", file.read().count("BAD WRITE"), 1)
+check("files have the run with problems", [e[1] for e in errors()], [True])
+done = run("--rerun", "--quiet", PROGRAM, "many")
+check("more stacks than can be guarded", (done.returncode, [e[1] for e in errors()].count(False)), (0, 16))
+done = run("--rerun", "--quiet", PROGRAM, "stopped", status=-15)
+check("no second run after SIGTERM", "running it again" in done.stderr, False)
+done = run("--rerun", "--quiet", "--access=no", PROGRAM, "filled")
+check("a system call reads as much", done.stdout, "25\n" * 2)
+run("--rerun", "--quiet", PROGRAM, "in_handler")
+check("in a handler", is_exact(errors()), True)
 
 # ---- the words of the command line ---------------------------------------------------------------------------
 done = run("--rerun", "--", PROGRAM, "end_of_9")
@@ -110,7 +124,7 @@ late = errors()[0][3]
 done = run("--catch=" + late, PROGRAM, "end_of_24")
 check("the same stack", is_exact(errors()), False)
 done = run("--catch=" + late, PROGRAM, "of_calloc")
-check("another program", ("rtcheck: note: no block was guarded: none was allocated by the same calls as in the earlier run\n"
+check("another program", ("rtcheck: note: no block with the allocation stack of the earlier run was guarded: docs/bad-writes.md\n"
                           in done.stderr, [e[1] for e in errors()]), (True, [True]))
 for given, words in (("wua-00000000", "there is no wua-00000000 in "), ("nonsense", "there is no nonsense in "),
                      (",".join([late] * 17), "more than 16 ids")):
