@@ -108,17 +108,38 @@ ALWAYS_INLINE void check_range(uint64_t p, uint64_t n, bool is_write, uint32_t e
         refuse(start, n, is_write, entry, at);
 }
 
+/* Of a string that libc reads up to its end: longer ones are checked this far. */
+#define STRING_MOST UINT32_MAX
+
 /*
- * The kernel reads at most PATH_MAX bytes. Nothing beyond the block is read here: a guard may follow
- * some bytes of slack.
+ * A string of which at most `most` bytes are read. Nothing beyond the block is read here: a guard may
+ * follow some bytes of slack.
  */
-static NOINLINE void check_path(const char *path, uint32_t entry, const struct entry *at)
+static NOINLINE void check_string(const char *s, uint64_t most, uint32_t entry,
+                                  const struct entry *at)
 {
-    uint64_t allowed = access_allowed((uintptr_t)path, PATH_MAX);
-    if (allowed == PATH_MAX || NEXT_OF(memchr)(path, 0, allowed))
+    uint64_t allowed = access_allowed((uintptr_t)s, most);
+    if (allowed == most || NEXT_OF(memchr)(s, 0, allowed))
         return;
-    refuse(path, allowed + 1, false, entry, at);
-    access_by_kernel(path, PATH_MAX);
+    refuse(s, allowed + 1, false, entry, at);
+    access_by_kernel(s, most);
+}
+
+/* If the letters are there, libc overwrites them. It measures the string as it is done here. */
+static NOINLINE void check_template(const char *s, int suffix, uint32_t entry,
+                                    const struct entry *at)
+{
+    static const char letters[] = "XXXXXX";
+    const size_t n = sizeof letters - 1;
+    if (suffix < 0)
+        return; /* EINVAL */
+    check_string(s, STRING_MOST, entry, at);
+    size_t length = NEXT_OF(strlen)(s);
+    if (length < n + (size_t)suffix)
+        return;
+    const char *replaced = s + length - (size_t)suffix - n;
+    if (NEXT_OF(memcmp)(replaced, letters, n) == 0)
+        check_range((uintptr_t)replaced, n, true, entry, at);
 }
 
 /* Is it certain that it can be read: in a block in use, or in the page of the caller's frame? */
@@ -164,15 +185,34 @@ static NOINLINE void check_vector(uint64_t vector, uint64_t count, bool is_write
     }
 }
 
-static NOINLINE void check_message(uint64_t message, uint32_t entry, const struct entry *at)
+/* What a struct msghdr points to. A negative length of the name is refused. */
+static void check_parts(uint64_t message, bool is_write, uint32_t entry, const struct entry *at)
 {
     struct msghdr m;
-    check_range(message, sizeof m, false, entry, at);
     if (!copy_argument(&m, message, sizeof m, at))
         return;
-    check_range((uintptr_t)m.msg_name, m.msg_namelen, false, entry, at);
-    check_range((uintptr_t)m.msg_control, m.msg_controllen, false, entry, at);
-    check_vector((uintptr_t)m.msg_iov, m.msg_iovlen, false, entry, at);
+    check_range((uintptr_t)m.msg_name, m.msg_namelen > INT_MAX ? 0 : m.msg_namelen, is_write, entry,
+                at);
+    check_range((uintptr_t)m.msg_control, m.msg_controllen, is_write, entry, at);
+    check_vector((uintptr_t)m.msg_iov, m.msg_iovlen, is_write, entry, at);
+}
+
+/* The kernel writes into the struct what it has received. */
+static NOINLINE void check_message(uint64_t message, bool is_write, uint32_t entry,
+                                   const struct entry *at)
+{
+    check_range(message, sizeof(struct msghdr), is_write, entry, at);
+    check_parts(message, is_write, entry, at);
+}
+
+/* The kernel looks at no more than UIO_MAXIOV, and writes the length of each. */
+static NOINLINE void check_messages(uint64_t messages, uint32_t count, bool is_write,
+                                    uint32_t entry, const struct entry *at)
+{
+    const uint64_t n = count < IOV_MAX ? count : IOV_MAX, bytes = sizeof(struct mmsghdr);
+    check_range(messages, n * bytes, true, entry, at);
+    for (uint64_t i = 0; i < n; i++)
+        check_parts(messages + i * bytes, is_write, entry, at);
 }
 
 /* ---- the functions --------------------------------------------------------------------------- */
@@ -182,13 +222,21 @@ static NOINLINE void check_message(uint64_t message, uint32_t entry, const struc
     check
 #define IN(p, n) check_range((uint64_t)(p), (uint64_t)(n), false, entry_, CALLER)
 #define OUT(p, n) check_range((uint64_t)(p), (uint64_t)(n), true, entry_, CALLER)
-#define PATH(p)                        \
+#define STRING(p, most)                \
     if (is_in_heap((const void *)(p))) \
-    check_path((const char *)(p), entry_, CALLER)
+    check_string((const char *)(p), most, entry_, CALLER)
+#define PATH(p) STRING(p, PATH_MAX) /* that many bytes the kernel reads at most */
+#define TEXT(p) STRING(p, STRING_MOST)
+#define TEMPLATE(p, suffix)            \
+    if (is_in_heap((const void *)(p))) \
+    check_template((const char *)(p), (int)(suffix), entry_, CALLER)
 #define SIZED(p, length) check_sized((uint64_t)(p), (uint64_t)(length), entry_, CALLER)
 #define VECTOR_IN(p, n) check_vector((uint64_t)(p), (uint32_t)(n), false, entry_, CALLER)
 #define VECTOR_OUT(p, n) check_vector((uint64_t)(p), (uint32_t)(n), true, entry_, CALLER)
-#define MESSAGE_IN(p) check_message((uint64_t)(p), entry_, CALLER)
+#define MESSAGE_IN(p) check_message((uint64_t)(p), false, entry_, CALLER)
+#define MESSAGE_OUT(p) check_message((uint64_t)(p), true, entry_, CALLER)
+#define MESSAGES_IN(p, n) check_messages((uint64_t)(p), (uint32_t)(n), false, entry_, CALLER)
+#define MESSAGES_OUT(p, n) check_messages((uint64_t)(p), (uint32_t)(n), true, entry_, CALLER)
 
 #define TIME sizeof(struct timespec)
 /* A length or number that is an int; a negative one is refused. */
@@ -206,7 +254,7 @@ static NOINLINE system_call *looked_up(system_call **next)
     return *next;
 }
 
-#define CALL(name, entry, checks)                                                              \
+#define EXPORTED(name, entry, checks, continues)                                               \
     EXPORT long checked_##name(long a, long b, long c, long d, long e, long f) __asm__(#name); \
     EXPORT long checked_##name(long a, long b, long c, long d, long e, long f)                 \
     {                                                                                          \
@@ -214,9 +262,14 @@ static NOINLINE system_call *looked_up(system_call **next)
         if (likely(is_checked.name)) {                                                         \
             checks;                                                                            \
         }                                                                                      \
-        system_call *next = next_calls.name;                                                   \
-        return (likely(next) ? next : looked_up(&next_calls.name))(a, b, c, d, e, f);          \
+        return (continues)(a, b, c, d, e, f);                                                  \
     }
+#define CALL(name, entry, checks) \
+    EXPORTED(name, entry, checks, \
+             likely(next_calls.name) ? next_calls.name : looked_up(&next_calls.name))
+#define INTERCEPTED(name, entry, checks)   \
+    HIDDEN system_call intercepted_##name; \
+    EXPORTED(name, entry, checks, intercepted_##name)
 #include "system_calls.def"
 
 /* Its last argument is on the stack. */

@@ -3,7 +3,8 @@
  *
  * Without that option each is a jump to the next definition (descriptor_jump.h), and nothing below
  * runs.  What a function calls inside libc is not seen: so fopen, opendir and the like are here,
- * too.  Functions that are not here (pidfd_open, forkpty) leave a descriptor whose opener is not
+ * too.  Those that access memory are exported by src/boundary (system_calls.def), and continue here.
+ * Functions that are not here (pidfd_open, forkpty) leave a descriptor whose opener is not
  * known; see track/descriptors.c.
  */
 #include "intercept.h"
@@ -61,12 +62,18 @@ FROM_ASSEMBLY void *resolve_descriptor_function(struct next_function *next_one)
         f_;                                                  \
     })
 
-/* The exported function, its next definition, and the declaration of the one that checks. */
-#define CHECKED(result, name, ...)                                  \
-    DESCRIPTOR_JUMP(name);                                          \
+/* The function `symbol`, its next definition, and the declaration of the one that checks. */
+#define CHECKED_AS(symbol, result, name, ...)                       \
+    DESCRIPTOR_JUMP(symbol, name);                                  \
     FROM_ASSEMBLY struct next_function next_##name = {NULL, #name}; \
     FROM_ASSEMBLY result checked_##name(__VA_ARGS__);               \
     result checked_##name(__VA_ARGS__)
+
+/* An exported function. */
+#define CHECKED(result, name, ...) CHECKED_AS(name, result, name, __VA_ARGS__)
+
+/* A function that src/boundary exports: it checks the memory, and jumps to intercepted_<name>. */
+#define AFTER_ACCESS(result, name, ...) CHECKED_AS(intercepted_##name, result, name, __VA_ARGS__)
 
 /* ---- functions that return a descriptor ------------------------------------------------------ */
 
@@ -77,28 +84,30 @@ static int opened(int fd, enum error_entry opener, const struct entry *at)
 }
 
 /* All their arguments are integers and pointers, in registers; variadic ones need not be given. */
-#define OPENS(name, opener)                                                  \
-    CHECKED(int, name, long a, long b, long c, long d, long e)               \
+#define OPENS_BY(KIND, name, opener)                                         \
+    KIND(int, name, long a, long b, long c, long d, long e)                  \
     {                                                                        \
         return opened(NEXT_OF(name)(a, b, c, d, e), ENTRY_##opener, CALLER); \
     }                                                                        \
     static_assert(ENTRY_##opener != ENTRY_NONE, "known to the reporter")
+#define OPENS(name, opener) OPENS_BY(CHECKED, name, opener)
+#define OPENS_AFTER_ACCESS(name, opener) OPENS_BY(AFTER_ACCESS, name, opener)
 
-OPENS(open, OPEN);
-OPENS(open64, OPEN);
-OPENS(__open_2, OPEN);
-OPENS(__open64_2, OPEN);
-OPENS(openat, OPENAT);
-OPENS(openat64, OPENAT);
-OPENS(__openat_2, OPENAT);
-OPENS(__openat64_2, OPENAT);
-OPENS(creat, CREAT);
-OPENS(creat64, CREAT);
+OPENS_AFTER_ACCESS(open, OPEN);
+OPENS_AFTER_ACCESS(open64, OPEN);
+OPENS_AFTER_ACCESS(__open_2, OPEN);
+OPENS_AFTER_ACCESS(__open64_2, OPEN);
+OPENS_AFTER_ACCESS(openat, OPENAT);
+OPENS_AFTER_ACCESS(openat64, OPENAT);
+OPENS_AFTER_ACCESS(__openat_2, OPENAT);
+OPENS_AFTER_ACCESS(__openat64_2, OPENAT);
+OPENS_AFTER_ACCESS(creat, CREAT);
+OPENS_AFTER_ACCESS(creat64, CREAT);
 OPENS(open_by_handle_at, OPEN_BY_HANDLE_AT);
 OPENS(dup, DUP);
 OPENS(socket, SOCKET);
-OPENS(accept, ACCEPT);
-OPENS(accept4, ACCEPT4);
+OPENS_AFTER_ACCESS(accept, ACCEPT);
+OPENS_AFTER_ACCESS(accept4, ACCEPT4);
 OPENS(epoll_create, EPOLL_CREATE);
 OPENS(epoll_create1, EPOLL_CREATE1);
 OPENS(eventfd, EVENTFD);
@@ -111,14 +120,14 @@ OPENS(memfd_create, MEMFD_CREATE);
 OPENS(shm_open, SHM_OPEN);
 OPENS(mq_open, MQ_OPEN);
 OPENS(posix_openpt, POSIX_OPENPT);
-OPENS(mkstemp, MKSTEMP);
-OPENS(mkstemp64, MKSTEMP);
-OPENS(mkostemp, MKOSTEMP);
-OPENS(mkostemp64, MKOSTEMP);
-OPENS(mkstemps, MKSTEMPS);
-OPENS(mkstemps64, MKSTEMPS);
-OPENS(mkostemps, MKOSTEMPS);
-OPENS(mkostemps64, MKOSTEMPS);
+OPENS_AFTER_ACCESS(mkstemp, MKSTEMP);
+OPENS_AFTER_ACCESS(mkstemp64, MKSTEMP);
+OPENS_AFTER_ACCESS(mkostemp, MKOSTEMP);
+OPENS_AFTER_ACCESS(mkostemp64, MKOSTEMP);
+OPENS_AFTER_ACCESS(mkstemps, MKSTEMPS);
+OPENS_AFTER_ACCESS(mkstemps64, MKSTEMPS);
+OPENS_AFTER_ACCESS(mkostemps, MKOSTEMPS);
+OPENS_AFTER_ACCESS(mkostemps64, MKOSTEMPS);
 
 /* What dup2 closes was not left open. */
 CHECKED(int, dup2, int from, int to)
@@ -158,19 +167,19 @@ static int opened_pair(int result, int first, int second, enum error_entry opene
     return result;
 }
 
-CHECKED(int, pipe, int ends[2])
+AFTER_ACCESS(int, pipe, int ends[2])
 {
     int result = NEXT_OF(pipe)(ends);
     return result ? result : opened_pair(result, ends[0], ends[1], ENTRY_PIPE, CALLER);
 }
 
-CHECKED(int, pipe2, int ends[2], int flags)
+AFTER_ACCESS(int, pipe2, int ends[2], int flags)
 {
     int result = NEXT_OF(pipe2)(ends, flags);
     return result ? result : opened_pair(result, ends[0], ends[1], ENTRY_PIPE2, CALLER);
 }
 
-CHECKED(int, socketpair, int domain, int type, int protocol, int ends[2])
+AFTER_ACCESS(int, socketpair, int domain, int type, int protocol, int ends[2])
 {
     int result = NEXT_OF(socketpair)(domain, type, protocol, ends);
     return result ? result : opened_pair(result, ends[0], ends[1], ENTRY_SOCKETPAIR, CALLER);
@@ -195,7 +204,7 @@ static void opened_by_message(const struct cmsghdr *part, const struct entry *at
     }
 }
 
-CHECKED(ssize_t, recvmsg, int fd, struct msghdr *message, int flags)
+AFTER_ACCESS(ssize_t, recvmsg, int fd, struct msghdr *message, int flags)
 {
     ssize_t n = NEXT_OF(recvmsg)(fd, message, flags);
     if (n < 0 || !message->msg_controllen)
@@ -214,12 +223,12 @@ static void *opened_stream(void *f, enum error_entry opener, const struct entry 
     return f;
 }
 
-CHECKED(void *, fopen, const char *path, const char *mode)
+AFTER_ACCESS(void *, fopen, const char *path, const char *mode)
 {
     return opened_stream(NEXT_OF(fopen)(path, mode), ENTRY_FOPEN, CALLER);
 }
 
-CHECKED(void *, fopen64, const char *path, const char *mode)
+AFTER_ACCESS(void *, fopen64, const char *path, const char *mode)
 {
     return opened_stream(NEXT_OF(fopen64)(path, mode), ENTRY_FOPEN, CALLER);
 }
@@ -234,7 +243,7 @@ CHECKED(void *, tmpfile64, void)
     return opened_stream(NEXT_OF(tmpfile64)(), ENTRY_TMPFILE, CALLER);
 }
 
-CHECKED(DIR *, opendir, const char *path)
+AFTER_ACCESS(DIR *, opendir, const char *path)
 {
     DIR *folder = NEXT_OF(opendir)(path);
     if (folder)
@@ -250,12 +259,12 @@ static void *reopened(void *(*reopen)(const char *, const char *, void *), const
     return opened_stream(reopen(path, mode, f), ENTRY_FREOPEN, at);
 }
 
-CHECKED(void *, freopen, const char *path, const char *mode, void *f)
+AFTER_ACCESS(void *, freopen, const char *path, const char *mode, void *f)
 {
     return reopened(NEXT_OF(freopen), path, mode, f, CALLER);
 }
 
-CHECKED(void *, freopen64, const char *path, const char *mode, void *f)
+AFTER_ACCESS(void *, freopen64, const char *path, const char *mode, void *f)
 {
     return reopened(NEXT_OF(freopen64), path, mode, f, CALLER);
 }

@@ -66,6 +66,10 @@ ssize_t __recv_chk(int fd, void *to, size_t n, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
                 size_t room);
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int fd, const char *path, int flags);
+int __openat64_2(int fd, const char *path, int flags);
 int __xstat(int version, const char *path, struct stat *to);
 int __xstat64(int version, const char *path, struct stat64 *to);
 int __lxstat(int version, const char *path, struct stat *to);
@@ -130,6 +134,14 @@ static struct iovec *two_parts(char *p, size_t n)
     parts[0] = (struct iovec){other, 1};
     parts[1] = (struct iovec){p, n};
     return parts;
+}
+
+/* The second has the parts. */
+static struct mmsghdr *two_messages(char *p, size_t n)
+{
+    static struct mmsghdr messages[2];
+    messages[1].msg_hdr = (struct msghdr){.msg_iov = two_parts(p, n), .msg_iovlen = 2};
+    return messages;
 }
 
 /* ---- functions that take a list of arguments --------------------------------------------------- */

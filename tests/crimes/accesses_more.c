@@ -316,6 +316,19 @@ static void text_freed(void)
     strtok(NULL, " ");
 }
 
+/* The template is replaced, first in a block in use. With --free-fill=no it is in the freed block, too. */
+static void template_freed(void)
+{
+    char *path = first_block();
+    strcpy(path, "template.XXXXXX.c");
+    int fd = mkstemps(path, 2);
+    bool is_replaced = fd >= 0 && strcmp(path, "template.XXXXXX.c") != 0 && unlink(path) == 0;
+    strcpy(path, "template.XXXXXX.c");
+    free(path);
+    int other = mkstemps(path, 2);
+    printf("%d %d\n", is_replaced && close(fd) == 0, other >= 0 && unlink(path) == 0);
+}
+
 /* The product of number and size is 4 in 64 bits. */
 static void product(void)
 {
@@ -380,6 +393,7 @@ static const struct {
              {"rest_freed", rest_freed},
              {"count_freed", count_freed},
              {"text_freed", text_freed},
+             {"template_freed", template_freed},
              {"product", product},
              {"comparison_jumps", comparison_jumps},
              {"directly", directly}};

@@ -57,7 +57,7 @@ SEES = {
     **{room: ["shadow"] + FLOORS[:4] + beside(room, HEAP) for room in HEAP},
     "src/unwind": ["shadow"] + FLOORS[:4],
     **{room: ["shadow", "shadow/ranges"] + beside(room, FLOORS) for room in CORE},
-    "src/boundary": ["shadow", "shadow/ranges"] + FLOORS,
+    "src/boundary": ["shadow", "shadow/ranges", "src/intercept"] + FLOORS,
     "src/intercept": ["shadow", "shadow/ranges"] + FLOORS,
     "src/events": ["shadow", "shadow/ranges", "src/dispatch"] + FLOORS,
     "src/dispatch": ["shadow", "shadow/ranges", "src/events"] + FLOORS,

@@ -8,30 +8,31 @@
  *
  * The next definition is looked up at the first call, as a lazily bound function is.
  *
- * The file that contains DESCRIPTOR_JUMP(name) (src/intercept) defines next_<name>, a struct
- * next_function, and checked_<name>.  The file that contains DESCRIPTOR_JUMP_RESOLVE defines
- * resolve_descriptor_function, which returns the address of the next definition.
+ * DESCRIPTOR_JUMP(symbol, name) defines the function `symbol`.  The file that contains it (src/intercept)
+ * defines next_<name>, a struct next_function, and checked_<name>.  The file that contains
+ * DESCRIPTOR_JUMP_RESOLVE defines resolve_descriptor_function, which returns the address of the next
+ * definition.
  * descriptors_tracked is a byte.
  */
 #ifndef DESCRIPTOR_JUMP_H
 #define DESCRIPTOR_JUMP_H
 
-#define DESCRIPTOR_JUMP(name)                          \
-    __asm__(".text\n"                                  \
-            ".globl " #name "\n"                       \
-            ".type " #name ", @function\n" #name ":\n" \
-            "    .cfi_startproc\n"                     \
-            "    endbr64\n"                            \
-            "    cmpb $0, descriptors_tracked(%rip)\n" \
-            "    jne checked_" #name "\n"              \
-            "    movq next_" #name "(%rip), %r11\n"    \
-            "    testq %r11, %r11\n"                   \
-            "    jz 1f\n"                              \
-            "    jmp *%r11\n"                          \
-            "1:  leaq next_" #name "(%rip), %r11\n"    \
-            "    jmp jump_to_descriptor_function\n"    \
-            "    .cfi_endproc\n"                       \
-            ".size " #name ", .-" #name "\n")
+#define DESCRIPTOR_JUMP(symbol, name)                      \
+    __asm__(".text\n"                                      \
+            ".globl " #symbol "\n"                         \
+            ".type " #symbol ", @function\n" #symbol ":\n" \
+            "    .cfi_startproc\n"                         \
+            "    endbr64\n"                                \
+            "    cmpb $0, descriptors_tracked(%rip)\n"     \
+            "    jne checked_" #name "\n"                  \
+            "    movq next_" #name "(%rip), %r11\n"        \
+            "    testq %r11, %r11\n"                       \
+            "    jz 1f\n"                                  \
+            "    jmp *%r11\n"                              \
+            "1:  leaq next_" #name "(%rip), %r11\n"        \
+            "    jmp jump_to_descriptor_function\n"        \
+            "    .cfi_endproc\n"                           \
+            ".size " #symbol ", .-" #symbol "\n")
 
 /* %r11: the function to look up and to jump to.  %al: the number of vectors of a variadic call. */
 #define DESCRIPTOR_JUMP_RESOLVE                              \
