@@ -4,7 +4,8 @@
  *
  *   memory.c, strings.c   mem* and str*; functions.def lists them
  *   streams.c, formats.c  fread to puts, printf, scanf
- *   system_calls.c        read, write, stat and others; system_calls.def says what they access
+ *   system_calls.c        read, write, stat, open and others; system_calls.def says what they access.
+ *                         Those that open descriptors continue in src/intercept
  *   wide_memory.c, wide.c wmem* and wcs*
  *   arrays.c, numbers.c, tokens.c, environment.c
  *                         qsort, strtol, strtok, getenv and their like

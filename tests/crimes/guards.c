@@ -5,6 +5,7 @@
  * rtc-build: -O1 -g -D_GNU_SOURCE -pthread -fno-builtin -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -455,6 +456,10 @@ static void socket_calls(void)
     must(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0, "sockets");
     result("send", send(ends[0], out, 200, 0));
     result("recv", recv(ends[1], make_separate(40), 200, 0));
+    result("send again", send(ends[0], out, 200, 0));
+    struct iovec part = {make_separate(40), 200};
+    result("recvmsg", recvmsg(ends[1], &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, 0));
+    result("pipe", pipe((int *)(void *)(make_separate(16) + 12)));
     result("send freed", send(ends[0], make_freed(), 100, 0));
     result("recv freed", recv(ends[1], make_freed(), 100, 0));
 }
@@ -466,6 +471,9 @@ static void path_calls(void)
     result("stat", stat(path, room));
     result("stat into", stat("/", room));
     result("access freed", access(make_freed(), R_OK));
+    result("open", open(path, O_RDONLY));
+    result("fopen", fopen(path, "r") ? 0 : -1);
+    result("open freed", open(make_freed(), O_RDONLY));
 }
 
 static void stream_calls(FILE *f)

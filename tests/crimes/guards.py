@@ -83,7 +83,7 @@ for way, variables in WAYS.items():
 natively = subprocess.run([PROGRAM, "calls"], capture_output=True, text=True, timeout=60, check=True).stdout
 check("calls succeed natively", "EFAULT" in natively, False)
 without = run("calls", "no", output=natively)[0]
-check("errors of calls", len(without), 20)
+check("errors of calls", len(without), 25)
 for way, variables in WAYS.items():
     for guard in ("all", "end", "start"):
         check(f"calls --guard={guard}, {way}", sorted(counts(run("calls", guard, variables=variables, output=natively)[0])),
