@@ -512,7 +512,7 @@ static bool is_stopped(const struct run *r)
            by == SIGKILL;
 }
 
-static void say(const struct run *r, const char *text)
+static void print_line(const struct run *r, const char *text)
 {
     char line[TOOLS_ERROR_BYTES + 16];
     int n = snprintf(line, sizeof line, "rtcheck: %s\n", text);
@@ -528,13 +528,13 @@ static void run_again(struct run *r)
     if (!count)
         return;
     if (!rerun_is_possible()) {
-        say(r, "note: not run again: standard input is a pipe");
+        print_line(r, "note: not run again: standard input is a pipe");
         return;
     }
     snprintf(text, sizeof text,
              "running it again, with the blocks of %u late bad write%s guarded\n", count,
              count > 1 ? "s" : "");
-    say(r, text);
+    print_line(r, text);
     signals_give_back(&r->was);
     struct rerun again = {.operands = r->argv,
                           .stacks = stacks,
@@ -545,7 +545,7 @@ static void run_again(struct run *r)
                                           WEXITSTATUS(r->wait_status));
     rerun(&again, err);
     snprintf(text, sizeof text, "note: %.400s", err);
-    say(r, text);
+    print_line(r, text);
 }
 
 static int run_and_report(struct run *r)

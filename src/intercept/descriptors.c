@@ -52,6 +52,15 @@ FROM_ASSEMBLY void *resolve_descriptor_function(struct next_function *next_one)
     return found;
 }
 
+extern HIDDEN struct next_function __start_next_descriptors[], __stop_next_descriptors[];
+
+/* Later no function is looked up: dlsym frees the text that dlerror has returned. */
+void descriptors_look_up(void)
+{
+    for (struct next_function *f = __start_next_descriptors; f < __stop_next_descriptors; f++)
+        resolve_descriptor_function(f);
+}
+
 #define NEXT_OF(name)                                        \
     __extension__({                                          \
         __typeof__(checked_##name) *f_;                      \
@@ -62,11 +71,13 @@ FROM_ASSEMBLY void *resolve_descriptor_function(struct next_function *next_one)
         f_;                                                  \
     })
 
+#define LISTED __attribute__((section("next_descriptors"))) /* for descriptors_look_up */
+
 /* The function `symbol`, its next definition, and the declaration of the one that checks. */
-#define CHECKED_AS(symbol, result, name, ...)                       \
-    DESCRIPTOR_JUMP(symbol, name);                                  \
-    FROM_ASSEMBLY struct next_function next_##name = {NULL, #name}; \
-    FROM_ASSEMBLY result checked_##name(__VA_ARGS__);               \
+#define CHECKED_AS(symbol, result, name, ...)                              \
+    DESCRIPTOR_JUMP(symbol, name);                                         \
+    FROM_ASSEMBLY LISTED struct next_function next_##name = {NULL, #name}; \
+    FROM_ASSEMBLY result checked_##name(__VA_ARGS__);                      \
     result checked_##name(__VA_ARGS__)
 
 /* An exported function. */

@@ -29,6 +29,7 @@ void cxx_look_for_replacements(void);
 
 /* Called by the constructor: from now on exit and quick_exit end the image. */
 void lifecycle_constructed(void);
+void descriptors_look_up(void); /* the originals, in the constructor */
 
 /* Call in a forked child: restores the environment lent by other threads of the parent. */
 void shell_after_fork(void);
