@@ -26,7 +26,7 @@ VALUES = {"N": "20", "BYTES": "32", "SIZE": "4m", "BYTE": "1", "HEX": "a5", "PAT
           "FROM=TO": "/a=/b", "SET": "all"}
 WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "hyperlinks": "never", "leak-check": "full",
          "leak-resolution": "low", "format": "gcc", "tool": "memcheck", "annotate": "no", "on-error": "continue", "track-fds": "yes", "guard": "all",
-         "guard-stacks": "0123456789abcdef.e1"}
+         "guard-stacks": "0123456789abcdef.e1", "malloc-fill": "block", "free-fill": "block"}
 # Options that end the verb, or that need others.
 OTHERS = ("help", "version", "interval", "baseline", "update-baseline", "heap-size", "log-file", "log-fd", "xml", "xml-fd", "allow-unchecked", "counters", "catch")
 
