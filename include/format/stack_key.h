@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define STACK_KEY_FRAMES 32u /* innermost ones that count */
+/* Largest distance of a block's end to its guard page: with it, malloc's alignment is kept. */
+#define STACK_KEY_GAP_MAX 15u
 #define STACK_KEY_INITIAL 0xcbf29ce484222325ull
 
 static inline uint64_t stack_key_byte(uint64_t key, uint8_t byte)

@@ -1,14 +1,12 @@
 /*
- * guard_text.c - what a finding tells the next run: guard the blocks of its allocation stack, at the
- * edge next to the bad access (--catch, --guard-stacks).
+ * guard_text.c - the value of --guard-stacks for a finding: its allocation stack, and the edge of the
+ * block next to the bad access (--catch).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "findings.h"
 #include "format/stack_key.h"
-
-#define GAP_ALIGNED 15u /* the block keeps malloc's alignment */
 
 struct guarded {
     uint32_t site; /* of the allocation */
@@ -37,14 +35,14 @@ static uint64_t key_of(const struct report *r, const struct site *s)
 /* The bytes between the block and the first bad one are the most that may stay unguarded. */
 static struct guarded of_error(const struct error *e)
 {
-    struct guarded g = {e->alloc_stack, 'b', GAP_ALIGNED};
+    struct guarded g = {e->alloc_stack, 'b', STACK_KEY_GAP_MAX};
     uint64_t offset = e->address - e->block;
 
     if (e->damage == DAMAGE_BEFORE || (error_is_access(e) && e->address < e->block)) {
         g.edge = 's';
     } else if ((error_is_late(e) || error_is_access(e)) && offset >= e->block_bytes) {
         g.edge = 'e';
-        if (offset - e->block_bytes < GAP_ALIGNED)
+        if (offset - e->block_bytes < STACK_KEY_GAP_MAX)
             g.gap = (uint32_t)(offset - e->block_bytes);
     }
     return g;
@@ -52,7 +50,7 @@ static struct guarded of_error(const struct error *e)
 
 static struct guarded of_record(struct report *r, const char *id)
 {
-    struct guarded g = {NO_SITE, 'b', GAP_ALIGNED};
+    struct guarded g = {NO_SITE, 'b', STACK_KEY_GAP_MAX};
     uint32_t count;
     struct record *records = records_make(r, UINT32_MAX, &count);
 
@@ -70,7 +68,7 @@ static struct guarded guarded_of(struct report *r, const char *id)
             return of_error(&r->errors[i]);
     for (uint32_t i = 0; i < r->leak_count; i++)
         if (strcmp(r->leaks[i].id, id) == 0)
-            return (struct guarded){r->leaks[i].site, 'b', GAP_ALIGNED};
+            return (struct guarded){r->leaks[i].site, 'b', STACK_KEY_GAP_MAX};
     return of_record(r, id);
 }
 

@@ -125,7 +125,7 @@ static NOINLINE void check_string(const char *s, uint64_t most, uint32_t entry,
     access_by_kernel(s, most);
 }
 
-/* If the letters are there, libc overwrites them. It measures the string as it is done here. */
+/* A template of mkstemp: libc reads it by strlen, and replaces its six X, if they are there. */
 static NOINLINE void check_template(const char *s, int suffix, uint32_t entry,
                                     const struct entry *at)
 {

@@ -11,6 +11,8 @@
 
 #include "format/stack_key.h"
 
+static_assert(GUARD_GAP_ALIGNED == STACK_KEY_GAP_MAX, "one limit");
+
 #define KEPT 8192u /* a power of two */
 #define NOT_WANTED 0xffu
 

@@ -130,7 +130,8 @@ int main(int argc, char **argv)
     if (!sink || dlopen(missing, RTLD_NOW))
         return 2;
     const char *text = dlerror();
-    strcpy(before, text); /* a first call of each: in a process of its own */
+    strcpy(before, text);
+    /* The first call of this function: each function has a process of its own. */
     calls[wanted].act();
     int is_kept = strcmp(text, before) == 0;
     dlopen(missing, RTLD_NOW);

@@ -113,7 +113,7 @@ done = run("--rerun", "--", PROGRAM, "end_of_9")
 check("rtcheck --rerun -- PROGRAM", (done.stdout, is_exact(errors())), ("done\n" * 2, True))
 done = run("--quiet", PROGRAM, "end_of_9", variables={"RTCHECK_OPTIONS": "rerun"})
 check("RTCHECK_OPTIONS=rerun", (done.stdout, is_exact(errors())), ("done\n" * 2, True))
-check("what it says between", re.findall(r"(?m)^rtcheck: running it again.*$", done.stderr),
+check("the line between both runs", re.findall(r"(?m)^rtcheck: running it again.*$", done.stderr),
       ["rtcheck: running it again, with the blocks of 1 late bad write guarded"])
 done = run("--rerun", PROGRAM, "twin", "end_of_9")
 check("without a bad write it runs once", (done.stdout, errors()), ("done\n", []))

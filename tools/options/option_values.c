@@ -9,6 +9,7 @@
 
 #include "options_priv.h"
 #include "format/bits.h"
+#include "format/stack_key.h"
 
 #define ERROR_LIMIT_DEFAULT 1000u /* options.def */
 #define CALLERS_MOST 500u         /* valgrind's */
@@ -199,7 +200,7 @@ static bool parse_stack(const char **text)
         !isdigit((unsigned char)**text) || !parse_number(*text, 10, &gap, &end))
         return false;
     *text = end;
-    return gap <= 15;
+    return gap <= STACK_KEY_GAP_MAX;
 }
 
 static bool parse_stacks(const char *text)
