@@ -34,6 +34,8 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "fill_word.h"
+
 #define RTC_RUN_MAGIC 0x006b636568637472ull   /* "rtcheck\0" */
 #define RTC_AREA_MAGIC 0x61657261u            /* "area" */
 #define RTC_IMAGE_MAGIC 0x6567616d69637472ull /* "rtcimage" */
@@ -267,15 +269,6 @@ enum free_verdict_counter {
     BAD_FREE_FOREIGN,
     BAD_FREE_COUNT
 };
-
-/*
- * In place of a byte: words that hold a tag and the address of the block's first byte, laid out from
- * there.  Such a word is no canonical address; minor version 15.
- */
-#define FILL_OF_BLOCK 256
-#define FILL_TAG_SHIFT 48
-#define FILL_TAG_FREED 0x5eadull
-#define FILL_TAG_NEW 0x5e1dull
 
 struct image_header {
     uint64_t magic; /* RTC_IMAGE_MAGIC; written last */

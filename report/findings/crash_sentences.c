@@ -4,7 +4,7 @@
  *
  *   SIGSEGV: write of 8 bytes at NULL + 16
  *   SIGSEGV: read of 1 byte inside a 24-byte block (offset 8) that was freed
- *   SIGSEGV: read of 8 bytes at a non-canonical address, 0x5ead0123456789b0; the address was read
+ *   SIGSEGV: read of 8 bytes at a non-canonical address, 0xde9fb5c3a1d2e4f0; the address was read
  *            from freed memory, from a block of 88 bytes, and 16 was added
  *   SIGABRT: abort(), by a failed assertion
  */
@@ -273,7 +273,7 @@ static void block_size_put(const struct error *e, FILE *out)
 static void offset_put(const struct error *e, FILE *out)
 {
     uint64_t tag = e->crash.flags & CRASH_OF_FILL ? FILL_TAG_FREED : FILL_TAG_NEW;
-    int64_t added = (int64_t)(e->address - (tag << FILL_TAG_SHIFT | e->block));
+    int64_t added = (int64_t)(e->address - fill_word_of(tag, e->block));
 
     if (added && llabs(added) <= OFFSET_MAX) /* else the word was perhaps an index */
         fprintf(out, ", and %llu was %s", (unsigned long long)llabs(added),

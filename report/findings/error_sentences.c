@@ -243,7 +243,7 @@ static bool is_of_fill(uint64_t address, uint16_t fill, uint64_t tag)
     uint64_t bytes = (fill - 1u) * 0x0101010101010101ull;
 
     if (fill == FILL_OF_BLOCK + 1)
-        return address >> FILL_TAG_SHIFT == tag;
+        return fill_word_is_near(address, tag);
     return fill > 1 && address - bytes < FILL_NEAR;
 }
 

@@ -445,7 +445,7 @@ static bool are_words(const char *p, uint64_t n, uint64_t word)
 void fill_put_new(void *block, uint64_t request)
 {
     if (pool_knobs.malloc_fill == FILL_OF_BLOCK)
-        put_words(block, request, FILL_TAG_NEW << FILL_TAG_SHIFT | (uintptr_t)block);
+        put_words(block, request, fill_word_of(FILL_TAG_NEW, (uintptr_t)block));
     else
         memset(block, pool_knobs.malloc_fill, request);
 }
@@ -485,8 +485,8 @@ void freed_pattern_start(void)
     bool of_block = pool_knobs.free_fill == FILL_OF_BLOCK;
     memset(f->select, 0xff, REDZONE_TAIL);
     f->word =
-        of_block ? FILL_TAG_FREED << FILL_TAG_SHIFT : (uint8_t)pool_knobs.free_fill * BYTE_REPEATED;
-    f->of_block = of_block ? (1ull << FILL_TAG_SHIFT) - 1 : 0;
+        of_block ? fill_word_of(FILL_TAG_FREED, 0) : (uint8_t)pool_knobs.free_fill * BYTE_REPEATED;
+    f->of_block = of_block ? UINT64_MAX : 0;
     f->slot_max = pool_knobs.free_fill < 0 ? 0 : FREED_SLOT_MAX;
 }
 

@@ -122,7 +122,7 @@ bool fill_is_intact(const void *block, uint64_t request);
 struct freed_pattern {
     _Alignas(16) char select[2 * REDZONE_TAIL];
     uint64_t word;     /* of every block */
-    uint64_t of_block; /* the bits of the block's address that are added to it */
+    uint64_t of_block; /* all bits: the block's address is added to it (format/fill_word.h) */
     uint32_t slot_max; /* largest slot size that freed_is_intact compares itself */
 };
 
@@ -134,7 +134,7 @@ bool freed_is_intact_slow(const void *slot, uint32_t slot_bytes, uint64_t reques
 /* The word that a freed block is filled with. */
 ALWAYS_INLINE uint64_t fill_word(const void *block)
 {
-    return freed_pattern.word | ((uintptr_t)block & freed_pattern.of_block);
+    return freed_pattern.word | (fill_word_spread((uintptr_t)block) & freed_pattern.of_block);
 }
 
 ALWAYS_INLINE vector freed_same(const char *slot, uint64_t at, vector fill)

@@ -35,7 +35,7 @@ bool fault_has_fill(uint64_t value, int fill)
     const uint64_t low_bits = (1ull << POINTER_BITS) - 1, low32 = UINT32_MAX;
     uint64_t pattern = (uint64_t)fill * 0x0101010101010101ull;
     if (fill >= FILL_OF_BLOCK)
-        return value >> FILL_TAG_SHIFT == (fill == FILL_OF_BLOCK ? FILL_TAG_FREED : FILL_TAG_NEW);
+        return fill_word_is_near(value, fill == FILL_OF_BLOCK ? FILL_TAG_FREED : FILL_TAG_NEW);
     if (fill <= 0)
         return false;
     if (fill == 0xff)

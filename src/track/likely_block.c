@@ -94,7 +94,7 @@ struct likely_block likely_block(const void *context, uint32_t write_epoch)
 
 static bool is_word_of_block(uint64_t word, struct likely_block *out)
 {
-    const void *p = (const void *)(uintptr_t)(word & ((1ull << FILL_TAG_SHIFT) - 1));
+    const void *p = (const void *)(uintptr_t)fill_word_address(word);
     *out = (struct likely_block){p, pool_find(p)};
     return out->found.verdict == PTR_START;
 }

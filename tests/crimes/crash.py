@@ -33,7 +33,7 @@ def check(way, suspected, *options):
                                       "" if printed == suspected else ": WRONG\n" + done.stderr))
 
 
-NON_CANONICAL = "SIG(?:SEGV|BUS): %s at a non-canonical address, 0x5ead[0-9a-f]{12}; the address was read from freed memory"
+NON_CANONICAL = "SIG(?:SEGV|BUS): %s at a non-canonical address, 0xde([89a-f][0-9a-f]){3}[0-9a-f]{8}; the address was read from freed memory"
 # Of the variable, or of the call before it: where the stack ends differs from run to run.
 BELOW_STACK = r"SIGSEGV: write( of \d bytes?)? below the end of the stack of the main thread \(stack overflow\)"
 BLOCK = ", from a block of 40 bytes"
@@ -94,7 +94,7 @@ SENTENCES = {
     "of_released": (NON_CANONICAL % "read of 8 bytes" + ", whose block is not known", "of_released"),
 }
 
-NEW = NON_CANONICAL.replace("5ead", "5e1d").replace("freed memory", "uninitialised memory") + " of a block of %d bytes"
+NEW = NON_CANONICAL.replace("0xde", "0xb1").replace("freed memory", "uninitialised memory") + " of a block of %d bytes"
 NEW_SENTENCES = {
     "new_member": (NEW % ("read of 8 bytes", 80) + ", and 40 was added", "new_member"),
     "new_call": (NEW % ("execution", 80), "new_call"),
@@ -146,7 +146,7 @@ def source_block(way, report, error, text, how):
 def sentence(way, *options, byte=None):
     want, function = SENTENCES[way]
     if byte is not None:
-        want = NON_CANONICAL.replace("5ead[0-9a-f]{12}", "(fd){8}") % "read of 8 bytes" + byte
+        want = NON_CANONICAL.replace("de([89a-f][0-9a-f]){3}[0-9a-f]{8}", "(fd){8}") % "read of 8 bytes" + byte
     path = os.environ["TMPDIR"] + "/crash.json"
     done = subprocess.run([BUILD + "/bin/rtcheck", "--json=" + path, *options, PROGRAM, way], capture_output=True, text=True,
                           check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
@@ -185,12 +185,12 @@ FORMATS = {
     ("valgrind", "by_read_only"): ("Invalid write of size 8$", "Process terminating"),
     ("valgrind", "by_null_call"): ("Jump to the invalid address stated on the next line$", "Process terminating"),
     ("valgrind", "of_register"): ("The address was read from a block of size 40 free'd$",
-                                  "Address 0x5ead[0-9a-f]{12} is not stack'd, malloc'd or [(]recently[)] free'd$",
+                                  "Address 0xde([89a-f][0-9a-f]){3}[0-9a-f]{8} is not stack'd, malloc'd or [(]recently[)] free'd$",
                                   "Block was alloc'd at$"),
-    ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x5ead[0-9a-f]{12} ", "freed by thread T0 here:$",
+    ("lsan", "of_register"): ("ERROR: AddressSanitizer: SEGV on unknown address 0xde([89a-f][0-9a-f]){3}[0-9a-f]{8} ", "freed by thread T0 here:$",
                               "previously allocated here:$"),
     ("valgrind", "new_member"): ("The address was read from a block of size 80 alloc'd$",
-                                 "Address 0x5e1d[0-9a-f]{12} is not stack'd, malloc'd or [(]recently[)] free'd$"),
+                                 "Address 0xb1([89a-f][0-9a-f]){3}[0-9a-f]{8} is not stack'd, malloc'd or [(]recently[)] free'd$"),
     ("valgrind", "by_abort"): ("Process terminating with default action of signal 6 [(]SIGABRT[)]$",),
     ("lsan", "by_null"): ("ERROR: AddressSanitizer: SEGV on unknown address 0x000000000030 ",
                           "The signal is caused by a READ memory access[.]$", "^SUMMARY: AddressSanitizer: SEGV .* in by_null$"),

@@ -117,7 +117,8 @@ static void without_fill(void **state)
 
 static uint8_t byte_of_word(const uint8_t *block, uint64_t tag, uint64_t at)
 {
-    return (uint8_t)((tag << 48 | (uintptr_t)block) >> at % 8 * 8);
+    uint64_t bits = at % 8 == 7 ? tag : 0x80 | ((uintptr_t)block >> at % 8 * 7 & 0x7f);
+    return (uint8_t)bits;
 }
 
 /* A block of any size at any address, with other bytes around it. */
@@ -130,7 +131,7 @@ static void words_of(uint8_t *block, uint64_t request)
     for (uint64_t at = 0; at < request; at++) {
         bool filled = is_filled((uint32_t)at, (uint32_t)request);
         struct damage d;
-        assert_int_equal(block[at], filled ? byte_of_word(block, 0x5ead, at) : 0x11);
+        assert_int_equal(block[at], filled ? byte_of_word(block, 0xde, at) : 0x11);
         if (at % 16 > 1 && at > 200 && request - at > 200)
             continue;
         block[at] ^= 0x40;
@@ -138,6 +139,10 @@ static void words_of(uint8_t *block, uint64_t request)
         assert_int_equal(fill_damage(block, request, 0, 0, &d), filled);
         assert_true(!filled || (d.first == (char *)block + at && d.bytes == 1));
         block[at] ^= 0x40;
+        uint8_t byte = block[at];
+        block[at] = (uint8_t)(at * 5 % 0x80); /* a NUL, a character: whatever the address */
+        assert_int_equal(fill_is_intact(block, request), !filled);
+        block[at] = byte;
     }
 }
 
@@ -165,7 +170,7 @@ static void words_of_new(void **state)
         memset(room, 0x11, sizeof room);
         fill_put_new(block, request);
         for (uint64_t at = 0; at < request; at++)
-            assert_int_equal(block[at], byte_of_word(block, 0x5e1d, at));
+            assert_int_equal(block[at], byte_of_word(block, 0xb1, at));
         assert_true(block[-1] == 0x11 && block[request] == 0x11);
     }
     pool_knobs.malloc_fill = -1;

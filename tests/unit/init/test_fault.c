@@ -173,6 +173,8 @@ static void test_cut(void **state)
     assert_true(operand_of(prefixes, sizeof prefixes).bytes <= 15);
 }
 
+#define WORD(tag) ((tag##ull) << 56 | 0x90a0b0c0d0e0f0)
+
 static void test_fill(void **state)
 {
     static const struct {
@@ -188,9 +190,11 @@ static void test_fill(void **state)
         {0x5a5a5a5a5a5a5a5a, 0xfd, false}, {0, 0, false},                            {0, 0xfd, false},
         {UINT64_MAX, 0xff, true},          {UINT64_MAX - 11, 0xff, false},           {23, 0xff, false},
         {UINT32_MAX, 0xff, false},         {0xfdfdfdfdfdfdfdfd, -1, false},
-        {0x5ead600000010020, FILL_OF_BLOCK, true}, {0x5ead600000010020, 0xfd, false}, {0x600000010020, FILL_OF_BLOCK, false},
-        {0x5e1d600000010020, FILL_OF_BLOCK, false}, {0x5e1d600000010020, FILL_OF_NEW_BLOCK, true}, {0x5ead600000010020, FILL_OF_NEW_BLOCK, false},
-        {0x5eac600000010020, FILL_OF_BLOCK, false}, {0x5eae600000010020, FILL_OF_BLOCK, false},
+        {WORD(0xde), FILL_OF_BLOCK, true}, {WORD(0xde), 0xfd, false},             {0xa0b0c0d0e0f0, FILL_OF_BLOCK, false},
+        {WORD(0xb1), FILL_OF_BLOCK, false}, {WORD(0xb1), FILL_OF_NEW_BLOCK, true}, {WORD(0xde), FILL_OF_NEW_BLOCK, false},
+        {WORD(0xdd), FILL_OF_BLOCK, false}, {WORD(0xdf), FILL_OF_BLOCK, false},    {WORD(0xde) + 65536, FILL_OF_BLOCK, true},
+        {WORD(0xde) - 65536, FILL_OF_BLOCK, true}, {0xde9020b0c0d0e0f0, FILL_OF_BLOCK, false}, {0xde90a030c0d0e0f0, FILL_OF_BLOCK, false},
+        {0xde10a0b0c0d0e0f0, FILL_OF_BLOCK, false},
         /* clang-format on */
     };
     (void)state;
@@ -200,12 +204,33 @@ static void test_fill(void **state)
     }
 }
 
+/* A word holds each bit of an address, its bytes are at least 0x80, and it is not canonical. */
+static void test_fill_words(void **state)
+{
+    (void)state;
+    uint64_t address = 1, seed = 1;
+    for (int i = 0; i < 100000; i++) {
+        uint64_t word = fill_word_of(FILL_TAG_FREED, address), low = word << 16 >> 16;
+        for (int bit = 7; bit < 64; bit += 8)
+            assert_true(word >> bit & 1);
+        assert_int_equal(word >> 56, FILL_TAG_FREED);
+        assert_int_equal(fill_word_address(word), address);
+        assert_true((int64_t)word >> 47 != 0 && (int64_t)word >> 47 != -1);
+        assert_int_equal(low >> 47, 1);
+        seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+        address = i < 46 ? 2ull << i : seed >> 17;
+    }
+    assert_int_equal(fill_word_address(WORD(0xde) ^ 0x80), 0);
+    assert_int_equal(fill_word_address(0), 0);
+    assert_int_equal(fill_word_of(FILL_TAG_NEW, 0x7fffffffffff), 0xb19fffffffffffffull);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operands), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_accesses), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_fill),     cmocka_unit_test(test_fill_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
