@@ -257,7 +257,7 @@ struct error_record {
                  /* fdc, fdl: the descriptor */
     uint64_t
         bytes; /* oom: requested; bum: to unmap; mis: the size passed, 0 = none; ovl: copied; rua, */
-               /* wua: from the first such byte to the end of the last */
+               /* wua: from the first such byte to the end of the last; rui: uninitialised ones */
     uint32_t stack;       /* of the call; wua at eviction or exit: 0 */
     uint32_t thread;      /* the calling thread; 0 = unknown */
     uint64_t block;       /* the block at or around the address; 0 = none */
@@ -274,7 +274,8 @@ struct error_record {
     uint32_t region_thread;
     uint32_t region_module; /* number as in module_record, 0 = unknown */
     uint32_t found_bytes;   /* number of valid bytes in found[] */
-    /* of the mapping or module, or (bum) of the first unmapped range; ovl: the source; 0 = unknown */
+    /* of the mapping or module, or (bum) of the first unmapped range; ovl: the source; rui: */
+    /* where the read begins; 0 = unknown, or (rui) an argument */
     uint64_t region_start;
     uint64_t region_end;
     uint8_t found[ERROR_BYTES_FOUND]; /* wua: memory content from the first damaged byte on */
@@ -294,7 +295,7 @@ struct error_record {
     /* fdc, fdl: the calls that opened and first closed it, enum error_entry; minor version 11 */
     uint32_t opener, closer;
     /* rua, wua of a call (damage is 0): bytes of the whole access, ending with `address + bytes`; */
-    /* minor version 13 */
+    /* rui: bytes that were read; minor version 13 */
     uint64_t access_length;
     uint64_t reserved[1];
 };

@@ -30,8 +30,7 @@ uint32_t error_main_site(const struct error *e)
  */
 static const char *hashed_kind(const struct error *e)
 {
-    bool is_call = error_is_access(e) || e->kind == ERROR_OVL;
-    return is_call && entry_name(e->entry) ? entry_name(e->entry) : error_code(e->kind);
+    return error_is_by_call(e) && entry_name(e->entry) ? entry_name(e->entry) : error_code(e->kind);
 }
 
 void errors_name(struct report *r, uint32_t count)

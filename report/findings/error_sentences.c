@@ -68,7 +68,8 @@ bool error_has_named_block(const struct error *e)
 
 bool error_is_in_block(const struct error *e)
 {
-    return e->block != 0 && !error_has_likely_block(e) && !error_has_named_block(e);
+    bool is_copied = e->kind == ERROR_RUI && e->address - e->block >= e->block_bytes;
+    return e->block != 0 && !error_has_likely_block(e) && !error_has_named_block(e) && !is_copied;
 }
 
 bool error_is_query(const struct error *e)
@@ -403,6 +404,44 @@ static void format_access(struct wording *w)
     }
 }
 
+/* ", at offset 16 of a 40-byte block", ", copied from a 40-byte block". */
+static void origin_put(struct wording *w, bool is_whole)
+{
+    const struct error *e = w->e;
+
+    if (e->block == 0) {
+        fputs(", of a block that is not known", w->out);
+        return;
+    }
+    if (error_is_in_block(e))
+        fprintf(w->out, is_whole ? ", at offset %llu of " : ", the first at offset %llu of ",
+                (unsigned long long)(e->address - e->block));
+    else
+        fputs(", copied from ", w->out);
+    block_put(w);
+    if (e->block_state == BLOCK_FREE)
+        fputs(", possibly an older block at this address", w->out);
+}
+
+/* A read of `access_length` bytes, of which `bytes` are uninitialised; without an address, of a value. */
+static void format_rui(struct wording *w)
+{
+    const struct error *e = w->e;
+    const char *name = entry_name(e->entry);
+    bool is_whole = e->bytes >= e->access_length;
+
+    fputs("read of ", w->out);
+    if (e->address == 0)
+        fputs("an argument", w->out);
+    else
+        bytes_put(w, e->access_length);
+    fprintf(w->out, " by %s, ", name ? name : "a call");
+    if (!is_whole)
+        fprintf(w->out, "%llu of them ", (unsigned long long)e->bytes);
+    fputs("uninitialised", w->out);
+    origin_put(w, is_whole);
+}
+
 static void format_ovl(struct wording *w)
 {
     const struct error *e = w->e;
@@ -588,6 +627,7 @@ char *error_sentence(struct report *r, const struct error *e, bool deterministic
         [ERROR_FOREIGN] = format_foreign, [ERROR_BUM] = format_bum,    [ERROR_RZE] = format_rze,
         [ERROR_BAL] = format_bal,         [ERROR_CRASH] = word_crash,  [ERROR_FDC] = format_fdc,
         [ERROR_FDL] = format_fdl,         [ERROR_RUA] = format_access, [ERROR_OVL] = format_ovl,
+        [ERROR_RUI] = format_rui,
     };
     static_assert(countof(formatters) == ERROR_KIND_COUNT, "each has its words");
     char *text = NULL;

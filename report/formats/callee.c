@@ -52,3 +52,20 @@ uint32_t call_of(const struct error *e)
 {
     return e->entry == ENTRY_EVICTION || e->entry == ENTRY_EXIT ? ENTRY_NONE : e->entry;
 }
+
+const char *uninitialised_param(const struct error *e)
+{
+    static const char *const params[ENTRY_COUNT] = {
+        [ENTRY_WRITE] = "write(buf)",
+        [ENTRY_PWRITE] = "pwrite64(buf)",
+        [ENTRY_WRITEV] = "writev(vector[...])",
+        [ENTRY_PWRITEV] = "pwritev(vector[...])",
+        [ENTRY_PWRITEV2] = "pwritev2(vector[...])",
+        [ENTRY_SEND] = "socketcall.sendto(msg)",
+        [ENTRY_SENDTO] = "socketcall.sendto(msg)",
+        [ENTRY_SENDMSG] = "sendmsg(msg.msg_iov[i])",
+        [ENTRY_SENDMMSG] = "sendmmsg(msg.msg_iov[i])",
+    };
+
+    return e->entry < ENTRY_COUNT ? params[e->entry] : NULL;
+}

@@ -7,7 +7,7 @@
  *   print_sarif.c, print_junit.c, print_gitlab.c, print_github.c   for CI systems
  *   print_gcc.c, print_lsan.c, print_valgrind.c   as other tools print it
  *   print_xml.c    valgrind's XML
- *   callee.c       the frame of our allocation function
+ *   callee.c       the frame of our allocation function, arguments of system calls
  *   source_paths.c paths of sources, as a format needs them; xml_text.c: text in XML
  *
  * All writers walk the same list of findings (findings.h): all formats report the same findings
@@ -50,6 +50,11 @@ struct callee {
 struct callee callee_of(const struct report *r, uint32_t site, uint32_t entry);
 /* The function that e->stack called. */
 uint32_t call_of(const struct error *e);
+/*
+ * The argument of a system call that has passed uninitialised bytes to the kernel, as memcheck names it:
+ * "write(buf)"; NULL: another function.
+ */
+const char *uninitialised_param(const struct error *e);
 
 /* ---- print_*.c: one for each format ---------------------------------------------------------- */
 

@@ -157,13 +157,13 @@ static void damage_object(struct json *j, const struct error *e)
     close_object(j);
 }
 
-/* A read or write by a call, as a whole; `addr` and `bytes` are the part that must not be accessed. */
+/* A read or write by a call, as a whole; `addr` and `bytes` are the part that is wrong. */
 static void access_object(struct json *j, const struct error *e)
 {
-    if (!error_is_access(e))
+    if (!error_is_access(e) && e->kind != ERROR_RUI)
         return;
     open_object(j, "access");
-    put_text(j, "kind", e->kind == ERROR_RUA ? "read" : "write");
+    put_text(j, "kind", e->kind == ERROR_WUA ? "write" : "read");
     put_number(j, "size", e->access_length);
     close_object(j);
 }

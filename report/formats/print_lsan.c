@@ -145,6 +145,8 @@ static const char *title_of(const struct error *e)
                                                                       : "heap-buffer-overflow";
     case ERROR_OVL:
         return "param-overlap"; /* after the function's name */
+    case ERROR_RUI:
+        return "use-of-uninitialized-value"; /* as MemorySanitizer */
     default:
         return "attempting free on address which was not malloc()-ed:";
     }
@@ -187,6 +189,10 @@ static void title_put(const struct sanitizer *s, const struct error *e)
 
     if (e->kind == ERROR_OVL) {
         overlap_put(s, e);
+        return;
+    }
+    if (e->kind == ERROR_RUI) {
+        fprintf(s->out, "%s\n", title_of(e));
         return;
     }
     fputs(title_of(e), s->out);

@@ -264,6 +264,23 @@ static void overlap_put(const struct memcheck *m, const struct error *e)
                  (unsigned long long)e->bytes);
 }
 
+static void uninitialised_put(const struct memcheck *m, const struct error *e)
+{
+    if (uninitialised_param(e))
+        line_put(m, "Syscall param %s points to uninitialised byte(s)", uninitialised_param(e));
+    else
+        line_put(m, "Conditional jump or move depends on uninitialised value(s)");
+}
+
+/* Where the uninitialised bytes come from. */
+static void origin_put(const struct memcheck *m, const struct error *e)
+{
+    if (e->alloc_stack == NO_SITE)
+        return;
+    line_put(m, " Uninitialised value was created by a heap allocation");
+    call_put(m, e->alloc_stack, ENTRY_NONE);
+}
+
 static void error_put(const struct memcheck *m, const struct finding *f)
 {
     const struct error *e = f->error;
@@ -281,6 +298,8 @@ static void error_put(const struct memcheck *m, const struct finding *f)
                  grouped(e->bytes ? e->bytes : 1).text);
     else if (e->kind == ERROR_OVL)
         overlap_put(m, e);
+    else if (e->kind == ERROR_RUI)
+        uninitialised_put(m, e);
     else if (e->kind == ERROR_MIS)
         line_put(m, "Mismatched free() / delete / delete []");
     else if (e->kind == ERROR_OOM)
@@ -298,7 +317,9 @@ static void error_put(const struct memcheck *m, const struct finding *f)
         frames_put(m, NO_SITE, true);
     else
         call_put(m, e->stack, call_of(e));
-    if (e->kind != ERROR_OVL && (!error_is_warning(e->kind) || e->kind == ERROR_RZE)) {
+    if (e->kind == ERROR_RUI) {
+        origin_put(m, e);
+    } else if (e->kind != ERROR_OVL && (!error_is_warning(e->kind) || e->kind == ERROR_RZE)) {
         address_put(m, e);
         block_stacks_put(m, e);
     }

@@ -182,6 +182,8 @@ static const char *error_kind(const struct error *e)
         return "InvalidRead";
     case ERROR_OVL:
         return "Overlap";
+    case ERROR_RUI:
+        return uninitialised_param(e) ? "SyscallParam" : "UninitCondition";
     case ERROR_FDC:
         return "FdBadClose";
     case ERROR_FDL:
@@ -216,6 +218,11 @@ static void what_put(const struct xml *x, const struct finding *f, const char *k
 
     if (e->kind == ERROR_OVL) {
         overlap_put(x, e);
+    } else if (strcmp(kind, "SyscallParam") == 0) {
+        element(x, "  ", "what", "Syscall param %s points to uninitialised byte(s)",
+                uninitialised_param(e));
+    } else if (strcmp(kind, "UninitCondition") == 0) {
+        text_element(x, "  ", "what", "Conditional jump or move depends on uninitialised value(s)");
     } else if (strcmp(kind, "InvalidFree") == 0) {
         text_element(x, "  ", "what", "Invalid free() / delete / delete[] / realloc()");
     } else if (strcmp(kind, "MismatchedFree") == 0) {
@@ -345,7 +352,10 @@ static void error_put(struct xml *x, const struct finding *f)
     error_begin(x, &e->thread, kind);
     what_put(x, f, kind);
     stack_put(x, is_write ? NO_SITE : e->stack, call_of(e), !is_crash); /* no write is recorded */
-    if (e->kind != ERROR_OVL && (!error_is_warning(e->kind) || e->kind == ERROR_RZE))
+    if (e->kind == ERROR_RUI)
+        earlier_call_put(x, "Uninitialised value was created by a heap allocation", e->alloc_stack,
+                         ENTRY_NONE);
+    else if (e->kind != ERROR_OVL && (!error_is_warning(e->kind) || e->kind == ERROR_RZE))
         block_put(x, e);
     if (is_write && e->stack != NO_SITE) {
         text_element(x, "  ", "auxwhat", "Write was detected at");

@@ -63,7 +63,7 @@ struct error {
     uint32_t block_family;
     uint32_t damage;
     uint64_t
-        access_length; /* rua, wua by a call: bytes of the whole access, which `bytes` ends; else 0 */
+        access_length; /* rua, wua by a call: bytes of the whole access, which `bytes` ends; rui; else 0 */
     struct thread thread;
     struct thread block_thread;
     struct region region;
@@ -85,6 +85,12 @@ static inline bool error_is_late(const struct error *e)
 static inline bool error_is_access(const struct error *e)
 {
     return e->kind == ERROR_RUA || (e->kind == ERROR_WUA && e->access_length > 0);
+}
+
+/* An error in how the function e->entry was called, beside those of the allocator. */
+static inline bool error_is_by_call(const struct error *e)
+{
+    return error_is_access(e) || e->kind == ERROR_OVL || e->kind == ERROR_RUI;
 }
 
 /* Classes of leaks. */

@@ -36,7 +36,8 @@ static struct region region_of(struct report *r, struct image *image, const stru
 /* Files of earlier minor versions have 0: all their bad writes were detected afterwards. */
 static uint64_t access_length_of(const struct error_record *e)
 {
-    bool is_access = e->kind == ERROR_RUA || (e->kind == ERROR_WUA && e->access_length > 0);
+    bool is_access = e->kind == ERROR_RUA || (e->kind == ERROR_WUA && e->access_length > 0) ||
+                     e->kind == ERROR_RUI;
     if (!is_access)
         return 0;
     return e->access_length > e->bytes ? e->access_length : e->bytes;

@@ -31,6 +31,7 @@ enum rule_code {
 
 #define CODES_LEAKS (CODE_MEL | CODE_AIB | CODE_AIR | CODE_BIU)
 #define CODES_ACCESSES (CODE_RUA | CODE_WUA)
+#define CODES_PARAMS (CODES_ACCESSES | CODE_RUI) /* arguments of system calls */
 #define CODES_FREES (CODE_BAF | CODE_DUF | CODE_MAF | CODE_MIS)
 #define CODES_ALL (2 * CODE_OTHER - 1)
 

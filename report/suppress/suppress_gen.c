@@ -140,7 +140,7 @@ static void entry_put(struct entry *e, const struct error *error, uint32_t alloc
                      entry_name(error->kind == ERROR_FDL ? error->opener : error->entry));
     else if (!error || error_is_late(error))
         allocator_put(e, allocator);
-    else if ((error_is_access(error) || error->kind == ERROR_OVL) && entry_name(error->entry))
+    else if (error_is_by_call(error) && entry_name(error->entry))
         location_put(e, "fun", "*%s*", entry_name(error->entry)); /* also __memcpy_chk */
     else if (names[error->entry])
         location_put(e, "fun", "%s", names[error->entry]);

@@ -11,8 +11,8 @@
  *        obj:*libfoo.so*
  *     }
  *
- * Entries for other tools are skipped. Of memcheck's kinds those for frees, leaks and accesses are
- * used. Entries of the other kinds match nothing and are counted. A kind after our own name, as in
+ * Entries for other tools are skipped. Of memcheck's kinds those for frees, leaks, accesses and
+ * uninitialised values are used. Entries of the other kinds match nothing and are counted. A kind after our own name, as in
  * rtcheck:wua, is one of our codes; such an entry may begin with malloc's caller.
  */
 #include <ctype.h>
@@ -28,17 +28,17 @@ static const struct {
     bool has_line; /* an additional line follows */
 } kinds[] = {
     {"Leak", CODES_LEAKS, false},       {"Free", CODES_FREES, false},
-    {"FishyValue", CODE_OTHER, true},   {"Param", CODES_ACCESSES, true},
+    {"FishyValue", CODE_OTHER, true},   {"Param", CODES_PARAMS, true},
     {"User", CODE_OTHER, false},        {"CoreMem", CODE_OTHER, false},
     {"Addr1", CODES_ACCESSES, false},   {"Addr2", CODES_ACCESSES, false},
     {"Addr4", CODES_ACCESSES, false},   {"Addr8", CODES_ACCESSES, false},
     {"Addr16", CODES_ACCESSES, false},  {"Addr32", CODES_ACCESSES, false},
     {"Jump", CODE_OTHER, false},        {"Overlap", CODE_OVL, false},
-    {"Mempool", CODE_OTHER, false},     {"Cond", CODE_OTHER, false},
-    {"Value0", CODE_OTHER, false},      {"Value1", CODE_OTHER, false},
-    {"Value2", CODE_OTHER, false},      {"Value4", CODE_OTHER, false},
-    {"Value8", CODE_OTHER, false},      {"Value16", CODE_OTHER, false},
-    {"Value32", CODE_OTHER, false},     {"ReallocZero", CODE_RZE, false},
+    {"Mempool", CODE_OTHER, false},     {"Cond", CODE_RUI, false},
+    {"Value0", CODE_RUI, false},        {"Value1", CODE_RUI, false},
+    {"Value2", CODE_RUI, false},        {"Value4", CODE_RUI, false},
+    {"Value8", CODE_RUI, false},        {"Value16", CODE_RUI, false},
+    {"Value32", CODE_RUI, false},       {"ReallocZero", CODE_RZE, false},
     {"BadAlign", CODE_BAL, false},      {"UnsafeZeroSize", CODE_OTHER, false},
     {"BadSize", CODE_OTHER, false},     {"SizeMismatch", CODE_MIS, false},
     {"AlignMismatch", CODE_MIS, false},
@@ -147,7 +147,7 @@ static int take_kind(struct reader *in, struct rule *rule, enum tool tool, const
     if (!kinds[kind].has_line)
         return 0;
     int bad = next(in, "what the kind is about");
-    if (!bad && rule->codes == CODES_ACCESSES)
+    if (!bad && rule->codes == CODES_PARAMS)
         rule->call = take_call(in);
     return bad;
 }

@@ -10,8 +10,10 @@
 #include "boundary.h"
 #include "accesses.h"
 #include "track.h"
+#include "uninitialised.h"
 
 extern HIDDEN bool access_is_on;
+extern HIDDEN bool fill_is_sought;   /* also check that what is read is initialised: slow */
 extern HIDDEN uint32_t access_every; /* of the calls of a site that is called often; 1: all */
 
 ALWAYS_INLINE bool is_in_heap(const void *p)
@@ -139,6 +141,13 @@ ALWAYS_INLINE bool is_skipped(const void *site)
 /* Before or after the call: these bytes are read, or written. */
 #define READS(p, n, name) CHECK(p, n, false, name)
 #define WRITES(p, n, name) CHECK(p, n, true, name)
+
+/* Before or after the call: what the program does next depends on these bytes, or they leave it. */
+#define USES(p, n, name)                                      \
+    do {                                                      \
+        if (unlikely(fill_is_sought))                         \
+            uninitialised_search(p, n, ENTRY_##name, CALLER); \
+    } while (0)
 
 /* Have the two ranges bytes in common? No matter if they begin at the same one: nothing changes. */
 ALWAYS_INLINE bool is_overlap(const void *to, uint64_t written, const void *from, uint64_t read)

@@ -104,22 +104,36 @@ ALWAYS_INLINE uint64_t compared(const void *a, const void *b, uint64_t bytes, ui
     return known < bytes && NEXT_OF(memcmp)(a, b, known) != 0 ? known : bytes;
 }
 
-#define COMPARISON(name, entry, type, element, bytes_of_n)                     \
-    static COLD int checked_##name(const type *a, const type *b, size_t n)     \
-    {                                                                          \
-        if (access_is_on) {                                                    \
-            uint64_t used_ = compared(a, b, bytes_of_n(n), element);           \
-            READS(a, used_, entry);                                            \
-            READS(b, used_, entry);                                            \
-        }                                                                      \
-        return NEXT_OF(name)(a, b, n);                                         \
-    }                                                                          \
-    EXPORT int name(const type *a, const type *b, size_t n)                    \
-    {                                                                          \
-        if (likely(next_functions.name && is_fine(a, b, bytes_of_n(n), SITE))) \
-            return next_functions.name(a, b, n);                               \
-        return checked_##name(a, b, n);                                        \
-    }                                                                          \
+/* What was compared, up to the first byte that differs, must be initialised. */
+static inline void search_compared(const char *a, const char *b, uint64_t bytes, uint32_t entry,
+                                   const struct entry *at)
+{
+    uint64_t n = 0;
+    while (n < bytes && a[n] == b[n])
+        n++;
+    n += n < bytes;
+    uninitialised_search(a, n, entry, at);
+    uninitialised_search(b, n, entry, at);
+}
+
+#define COMPARISON(name, entry, type, element, bytes_of_n)                                        \
+    static COLD int checked_##name(const type *a, const type *b, size_t n)                        \
+    {                                                                                             \
+        if (access_is_on) {                                                                       \
+            uint64_t used_ = compared(a, b, bytes_of_n(n), element);                              \
+            READS(a, used_, entry);                                                               \
+            READS(b, used_, entry);                                                               \
+            if (unlikely(fill_is_sought))                                                         \
+                search_compared((const void *)a, (const void *)b, used_, ENTRY_##entry, CALLER);  \
+        }                                                                                         \
+        return NEXT_OF(name)(a, b, n);                                                            \
+    }                                                                                             \
+    EXPORT int name(const type *a, const type *b, size_t n)                                       \
+    {                                                                                             \
+        if (likely(next_functions.name && !fill_is_sought && is_fine(a, b, bytes_of_n(n), SITE))) \
+            return next_functions.name(a, b, n);                                                  \
+        return checked_##name(a, b, n);                                                           \
+    }                                                                                             \
     static_assert(true, "ends with a semicolon")
 
 /* _FORTIFY_SOURCE: `room` is what the compiler knows of the destination. */

@@ -132,6 +132,19 @@ static struct conversion printed_conversion(const char *s, struct arguments *a)
     return c;
 }
 
+static void check_value(uint64_t value, uint32_t entry, const struct entry *at)
+{
+    if (unlikely(fill_is_sought))
+        uninitialised_value(value, entry, at);
+}
+
+static void check_number(double number, uint32_t entry, const struct entry *at)
+{
+    uint64_t value;
+    __builtin_memcpy(&value, &number, sizeof value);
+    check_value(value, entry, at);
+}
+
 /* false: what follows is not known. */
 static bool check_printed(const struct conversion *c, struct arguments *a, uint32_t entry,
                           const struct entry *at)
@@ -145,12 +158,12 @@ static bool check_printed(const struct conversion *c, struct arguments *a, uint3
     } else if (c->letter == 'n') {
         check_written(va_arg(a->list, void *), integer_bytes[c->length], entry, at);
     } else if (is_one_of(c->letter, "diouxXbBcCp")) {
-        (void)va_arg(a->list, long); /* a shorter one takes as much room */
+        check_value(va_arg(a->list, uint64_t), entry, at); /* a shorter one takes as much room */
     } else if (is_one_of(c->letter, "eEfFgGaA")) {
         if (c->length == LENGTH_LONGER)
             (void)va_arg(a->list, long double);
         else
-            (void)va_arg(a->list, double);
+            check_number(va_arg(a->list, double), entry, at);
     } else {
         return is_one_of(c->letter, "m%");
     }

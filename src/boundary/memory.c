@@ -62,6 +62,7 @@ static NOINLINE void *searched_memchr(const void *in, const char *end, size_t n)
 {
     size_t used = end ? (size_t)(end - (const char *)in) + 1 : n;
     READS(in, used, MEMCHR);
+    USES(in, used, MEMCHR);
     return (void *)(uintptr_t)end;
 }
 

@@ -11,6 +11,7 @@
 
 struct next_functions next_functions;
 bool access_is_on;
+bool fill_is_sought;
 uint32_t access_every = 1;
 
 /*
@@ -33,4 +34,5 @@ void boundary_start(void)
     streams_start();
     access_every = rt.options.access_every ? rt.options.access_every : 1;
     access_is_on = rt.options.access;
+    fill_is_sought = access_is_on && pool_knobs.malloc_fill == FILL_OF_BLOCK;
 }

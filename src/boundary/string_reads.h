@@ -14,6 +14,8 @@ ALWAYS_INLINE void string_read(const char *s, uint64_t bytes, uint32_t entry,
 {
     if (is_in_heap(s) && unlikely(!is_allowed(s, bytes)))
         access_refused_search(s, bytes, entry, at);
+    else if (is_in_heap(s) && unlikely(fill_is_sought))
+        uninitialised_search(s, bytes, entry, at);
 }
 
 /* A string is read up to and including its end. */

@@ -5,13 +5,10 @@
 #include "check.h"
 #include "next_functions.h"
 #include "string_length.h"
+#include "string_reads.h"
 
 /* Bytes of a string were read: its length, and 1 if its end was among them. */
-#define READ_STRING(s, n, name)                                \
-    do {                                                       \
-        if (is_in_heap(s) && unlikely(!is_allowed(s, n)))      \
-            access_refused_search(s, n, ENTRY_##name, CALLER); \
-    } while (0)
+#define READ_STRING(s, n, name) string_read(s, n, ENTRY_##name, CALLER)
 
 /* Check a string that is read up to and including its end. */
 #define READS_STRING(s, name)                             \
@@ -286,17 +283,31 @@ static COLD void compare_slowly(const struct comparison *c, const struct entry *
         access_refused(&(struct access){.at = c->b, .bytes = b + 1, .entry = c->entry}, at);
 }
 
+/* What was compared, up to the first difference, must be initialised. */
+static COLD void search_compared(const struct comparison *c, const struct entry *at)
+{
+    uint64_t n = 0;
+    while (n < c->n && c->a[n] &&
+           (c->caseless ? lower(c->a[n]) == lower(c->b[n]) : c->a[n] == c->b[n]))
+        n++;
+    n += n < c->n;
+    uninitialised_search(c->a, n, c->entry, at);
+    uninitialised_search(c->b, n, c->entry, at);
+}
+
 /* Is it certain, without looking at the characters one by one, that only the block is read? */
 ALWAYS_INLINE bool is_good_string(const char *s, size_t n)
 {
     return !is_in_heap(s) || is_allowed(s, string_bytes_in_block(s, n));
 }
 
-#define CHECK_COMPARISON(a, b, n, caseless, name)                                          \
-    do {                                                                                   \
-        if ((is_in_heap(a) || is_in_heap(b)) && !is_skipped(SITE) &&                       \
-            unlikely(!is_good_string(a, n) || !is_good_string(b, n)))                      \
-            compare_slowly(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER); \
+#define CHECK_COMPARISON(a, b, n, caseless, name)                                           \
+    do {                                                                                    \
+        if ((is_in_heap(a) || is_in_heap(b)) && !is_skipped(SITE) &&                        \
+            unlikely(!is_good_string(a, n) || !is_good_string(b, n)))                       \
+            compare_slowly(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER);  \
+        if (unlikely(fill_is_sought))                                                       \
+            search_compared(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER); \
     } while (0)
 
 #define COMPARISON(name, entry, caseless)                  \

@@ -108,6 +108,14 @@ ALWAYS_INLINE void check_range(uint64_t p, uint64_t n, bool is_write, uint32_t e
         refuse(start, n, is_write, entry, at);
 }
 
+/* The same of data that leave the process: they are to be initialised. */
+ALWAYS_INLINE void check_data(uint64_t p, uint64_t n, uint32_t entry, const struct entry *at)
+{
+    check_range(p, n, false, entry, at);
+    if (unlikely(fill_is_sought))
+        uninitialised_search_any((const void *)p, n, entry, at);
+}
+
 /* Of a string that libc reads up to its end: longer ones are checked this far. */
 #define STRING_MOST UINT32_MAX
 
@@ -119,6 +127,8 @@ static NOINLINE void check_string(const char *s, uint64_t most, uint32_t entry,
                                   const struct entry *at)
 {
     uint64_t allowed = access_allowed((uintptr_t)s, most);
+    if (unlikely(fill_is_sought))
+        uninitialised_search(s, NEXT_OF(strnlen)(s, allowed), entry, at);
     if (allowed == most || NEXT_OF(memchr)(s, 0, allowed))
         return;
     refuse(s, allowed + 1, false, entry, at);
@@ -168,6 +178,15 @@ static NOINLINE void check_sized(uint64_t p, uint64_t length_at, uint32_t entry,
         check_range(p, length > INT_MAX ? 0 : length, true, entry, at); /* EINVAL */
 }
 
+static void check_part(const struct iovec *part, bool is_write, uint32_t entry,
+                       const struct entry *at)
+{
+    if (is_write)
+        check_range((uintptr_t)part->iov_base, part->iov_len, true, entry, at);
+    else
+        check_data((uintptr_t)part->iov_base, part->iov_len, entry, at);
+}
+
 /* In parts, as each may cost a system call to see whether it can be read. */
 static NOINLINE void check_vector(uint64_t vector, uint64_t count, bool is_write, uint32_t entry,
                                   const struct entry *at)
@@ -181,7 +200,7 @@ static NOINLINE void check_vector(uint64_t vector, uint64_t count, bool is_write
         if (!copy_argument(part, vector + done * sizeof part[0], n * sizeof part[0], at))
             return;
         for (uint64_t i = 0; i < n; i++)
-            check_range((uintptr_t)part[i].iov_base, part[i].iov_len, is_write, entry, at);
+            check_part(&part[i], is_write, entry, at);
     }
 }
 
@@ -221,6 +240,7 @@ static NOINLINE void check_messages(uint64_t messages, uint32_t count, bool is_w
     if (condition)           \
     check
 #define IN(p, n) check_range((uint64_t)(p), (uint64_t)(n), false, entry_, CALLER)
+#define DATA(p, n) check_data((uint64_t)(p), (uint64_t)(n), entry_, CALLER)
 #define OUT(p, n) check_range((uint64_t)(p), (uint64_t)(n), true, entry_, CALLER)
 #define STRING(p, most)                \
     if (is_in_heap((const void *)(p))) \

@@ -12,6 +12,7 @@
 #include "accesses.h"
 #include "context.h"
 #include "mutant.h"
+#include "uninitialised.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -255,6 +256,20 @@ static void note_overlap(const struct error_call *call, const void *to, uintptr_
     record(call, &e);
 }
 
+static void note_uninitialised(const struct error_call *call, const struct uninitialised *u)
+{
+    struct error_record e = error_draft(call, ERROR_RUI);
+    struct found f = pool_find((const void *)u->block);
+    if (error_site_count(&e))
+        return;
+    e.address = u->first;
+    e.bytes = u->bytes;
+    e.access_length = u->length;
+    e.region_start = u->start;
+    describe_found(&e, &f, (const void *)u->block, call->write_epoch);
+    record(call, &e);
+}
+
 /* ---- crashes --------------------------------------------------------------------------------- */
 
 static void put_crash_record(const struct error_call *call, const struct crash *c)
@@ -389,6 +404,7 @@ struct noting {
         NOTE_DAMAGE,
         NOTE_ACCESS,
         NOTE_OVERLAP,
+        NOTE_UNINITIALISED,
         NOTE_REALLOC_ZERO,
         NOTE_ALIGNMENT,
         NOTE_NO_MEMORY,
@@ -435,6 +451,9 @@ static void note_on_helper(void *about)
         break;
     case NOTE_OVERLAP:
         note_overlap(n->call, n->about, (uintptr_t)n->more, n->a);
+        break;
+    case NOTE_UNINITIALISED:
+        note_uninitialised(n->call, n->about);
         break;
     case NOTE_NO_MEMORY:
         note_no_memory(n->call, n->a);
@@ -514,6 +533,12 @@ void error_access(const struct error_call *call, const struct access *a, const s
 void error_overlap(const struct error_call *call, const void *to, const void *from, uint64_t bytes)
 {
     struct noting n = {NOTE_OVERLAP, call, to, .a = bytes, .more = from};
+    helper_call(note_on_helper, &n);
+}
+
+void error_uninitialised(const struct error_call *call, const struct uninitialised *u)
+{
+    struct noting n = {NOTE_UNINITIALISED, call, u, .f = NULL};
     helper_call(note_on_helper, &n);
 }
 

@@ -63,6 +63,9 @@ void error_damage(const struct error_call *call, const struct damage *d);
 struct access;
 void error_access(const struct error_call *call, const struct access *a, const struct found *owner,
                   uintptr_t start);
+/* A call has read memory that was not written since its allocation. */
+struct uninitialised;
+void error_uninitialised(const struct error_call *call, const struct uninitialised *u);
 /* A copy whose source and destination overlap. */
 void error_overlap(const struct error_call *call, const void *to, const void *from, uint64_t bytes);
 /* A live block was passed to realloc with a size of 0. */

@@ -22,7 +22,7 @@ wrong = []
 def report_of(source, *more):
     compiler = "g++" if source.suffix == ".cc" else "gcc"
     subprocess.run([compiler, "-g", "-O0", "-w", source, "-o", source.stem], check=True)
-    options = re.findall(r"--track-fds=\w+", source.read_text())
+    options = re.findall(r"--(?:track-fds|malloc-fill)=\w+", source.read_text())
     done = subprocess.run([BUILD / "bin/rtcheck", "--deterministic", *options, *more, "./" + source.stem], capture_output=True, text=True,
                           env={"PATH": os.environ["PATH"], "COLUMNS": "80", "XDG_STATE_HOME": os.getcwd()}, timeout=60, check=False)
     return done.stderr.rpartition("late bad write guarded\n\n")[2].partition("\nin use ")[0]
@@ -45,6 +45,8 @@ for path in sources:
         wrong.append(f"{path.name} has more than 40 lines")
 if block("docs/accesses.md", "`examples/findings/rua.c`").strip() != (FOLDER / "rua.txt").read_text().strip():
     wrong.append("docs/accesses.md has another report than rua.txt")
+if block("docs/accesses.md", "`examples/findings/rui.c`").strip() != (FOLDER / "rui.txt").read_text().strip():
+    wrong.append("docs/accesses.md has another report than rui.txt")
 again = report_of(FOLDER / "wua.c", "--rerun").rpartition("\n2  ")[2]
 if "2  " + again.strip() != block("docs/bad-writes.md", "examples/findings/wua.c").strip():
     wrong.append(f"docs/bad-writes.md has another report than wua.c with --rerun:\n2  {again}")

@@ -193,7 +193,7 @@ def expired_and_max():
 
 @check
 def used_and_stale():
-    done = rules("leak:left\nleak:nowhere\nsuppress duf\n{\n a\n Memcheck:Cond\n fun:f\n}\n", "--print-suppressions",
+    done = rules("leak:left\nleak:nowhere\nsuppress duf\n{\n a\n Memcheck:Jump\n fun:f\n}\n", "--print-suppressions",
                  "--stale-suppressions")[2].stderr
     for line in ("; 1 rule unused; 1 rule about findings that are not detected\n", " 1 time, 10 B: x.supp:1 (leak:left)\n",
                  " unused: x.supp:2 (leak:nowhere)\n", " 1 time: x.supp:3 (suppress duf)\n",

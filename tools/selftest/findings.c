@@ -93,6 +93,7 @@ static int run_by_launcher(const struct selftest *s, const char *set)
     add(&argv, "--mappings");
     add(&argv, "--show-leak-kinds=all,mapped");
     add(&argv, "--track-fds=yes");
+    add(&argv, "--malloc-fill=block");
     add(&argv, "--json=%s", s->json);
     add(&argv, "--log-file=%s", s->log);
     add(&argv, "--");
@@ -143,7 +144,8 @@ static int run_by_hand(const struct selftest *s, const char *set)
     struct words argv = {0}, env = {0};
     add(&env, "LD_PRELOAD=%s", s->runtime);
     add(&env,
-        "RTCHECK_OPTIONS=%1$s%2$smappings=yes:show_leak_kinds=all,mapped:track_fds=yes"
+        "RTCHECK_OPTIONS=%1$s%2$smappings=yes:show_leak_kinds=all,mapped:track_fds=yes:malloc_fill="
+        "block"
         ":json=%3$c%4$s%3$c:log_file=%3$c%5$s%3$c:pool_dir=%3$c%6$s%3$c",
         given ? given : "", given && *given ? ":" : "", strchr(s->dir, '\'') ? '"' : '\'', s->json,
         s->log, strlen(s->dir) < POOL_DIR_ROOM ? s->dir : "");

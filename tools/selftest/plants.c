@@ -41,6 +41,7 @@ enum {
     PLACES_FDL = 1,
     PLACES_RUA = 1,
     PLACES_OVL = 1,
+    PLACES_RUI = 1,
     BYTES_MEL = 1111,
     BYTES_AIB = 2222,
     BYTES_AIR = 3333,
@@ -112,6 +113,7 @@ static NOINLINE void write_after_free(void)
 /* By calls of libc's functions, which the compiler does not replace. */
 static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
 static void *(*volatile fill)(void *, int, size_t) = memset;
+static int (*volatile compare)(const void *, const void *, size_t) = memcmp;
 
 static NOINLINE void write_by_call(void)
 {
@@ -133,6 +135,14 @@ static NOINLINE void plant_OVL(void)
     char text[32];
     fill(text, 0, sizeof text);
     copy(text, text + 1, 16);
+}
+
+static NOINLINE void plant_RUI(void)
+{
+    char given[16], *block = take(sizeof given);
+    fill(given, 0, sizeof given);
+    compare(block, given, sizeof given);
+    give(block);
 }
 
 static NOINLINE void plant_WUA(void)

@@ -113,6 +113,10 @@ static void test_kinds(void **state)
     assert_true(matches("{\n a\n Memcheck:Addr1\n fun:memcpy*\n}\n", CODE_RUA, 0, "memcpy b"));
     assert_false(matches("{\n a\n Memcheck:Addr1\n fun:a\n}\n", CODE_OVL, 0, "a b"));
     assert_true(matches("{\n a\n Memcheck:Overlap\n fun:a\n}\n", CODE_OVL, 0, "a b"));
+    assert_true(matches("{\n a\n Memcheck:Cond\n fun:a\n}\n", CODE_RUI, 0, "a b"));
+    assert_true(matches("{\n a\n Memcheck:Value8\n fun:a\n}\n", CODE_RUI, 0, "a b"));
+    assert_false(matches("{\n a\n Memcheck:Cond\n fun:a\n}\n", CODE_RUA, 0, "a b"));
+    assert_false(matches("{\n a\n Memcheck:Addr8\n fun:a\n}\n", CODE_RUI, 0, "a b"));
     assert_false(matches("{\n a\n Memcheck:Overlap\n fun:a\n}\n", CODE_RUA, 0, "a b"));
     assert_true(matches("{\n a\n Memcheck:Param\n write(buf)\n fun:write\n fun:b\n}\n", CODE_RUA, 0,
                         "write b"));
