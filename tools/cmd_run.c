@@ -504,50 +504,6 @@ static int final_status(const struct run *r, enum control control)
                               WEXITSTATUS(r->wait_status));
 }
 
-/* Was it ended from outside? */
-static bool is_stopped(const struct run *r)
-{
-    int by = WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0;
-    return r->sent || by == SIGINT || by == SIGTERM || by == SIGHUP || by == SIGQUIT ||
-           by == SIGKILL;
-}
-
-static void print_line(const struct run *r, const char *text)
-{
-    char line[TOOLS_ERROR_BYTES + 16];
-    int n = snprintf(line, sizeof line, "rtcheck: %s\n", text);
-    text_write(r->log, line, (size_t)n);
-}
-
-/* Returns if there is no second run. */
-static void run_again(struct run *r)
-{
-    char stacks[RERUN_TEXT_BYTES], err[TOOLS_ERROR_BYTES], text[TOOLS_ERROR_BYTES];
-    const char *guarded = option_text(&r->options, "guard-stacks");
-    unsigned count = r->report && !is_stopped(r) ? rerun_find(r->report, guarded, stacks) : 0;
-    if (!count)
-        return;
-    if (!rerun_is_possible()) {
-        print_line(r, "note: not run again: standard input is a pipe");
-        return;
-    }
-    snprintf(text, sizeof text,
-             "running it again, with the blocks of %u late bad write%s guarded\n", count,
-             count > 1 ? "s" : "");
-    print_line(r, text);
-    signals_give_back(&r->was);
-    struct rerun again = {.operands = r->argv,
-                          .stacks = stacks,
-                          .is_last = *guarded,
-                          .by_signal = WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0};
-    if (!again.by_signal)
-        again.status = status_of_findings(&r->options, r->report, STATUS_NOT_IN_CONTROL,
-                                          WEXITSTATUS(r->wait_status));
-    rerun(&again, err);
-    snprintf(text, sizeof text, "note: %.400s", err);
-    print_line(r, text);
-}
-
 static int run_and_report(struct run *r)
 {
     int bad = run_program(r);
@@ -559,7 +515,15 @@ static int run_and_report(struct run *r)
     counters_free(r->counters);
     run_file_close(&r->file);
     if (control == CONTROL_GAINED && option_flag(&r->options, "rerun"))
-        run_again(r);
+        rerun(&(struct rerun){
+            .operands = r->argv,
+            .options = &r->options,
+            .report = r->report,
+            .was = &r->was,
+            .log = r->log,
+            .wait_status = r->wait_status,
+            .sent = r->sent,
+        });
     if (bad)
         return STATUS_SETUP;
     return unstarted ? report_not_runnable(r, unstarted) : final_status(r, control);

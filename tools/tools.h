@@ -4,7 +4,8 @@
  *   verbs.c          the list of verbs; their command lines and --help
  *   cmd_X.c          rtcheck X: a struct verb and its function; cmd_run.c: rtcheck PROGRAM
  *   pager.c          $PAGER for long output
- *   catch.c          --catch and --rerun: what one run has found, guarded in the next
+ *   catch.c          --catch: blocks of a finding of an earlier run, guarded in this one
+ *   rerun.c          --rerun: a second run
  *   find_run.c, find_process.c    the run file that the command line names, or means
  *   rtcheck.c        main: selects the verb
  *
@@ -69,14 +70,13 @@ bool pager_end(struct pager *p);
 
 /* ---- catch.c --------------------------------------------------------------------------------- */
 
-#define CATCH_MAX GUARD_STACKS_MOST
-#define RERUN_TEXT_BYTES (CATCH_MAX * (REPORT_GUARD_BYTES + 1))
-
 /*
  * --catch: find the findings in kept runs, first in those of the program at `path`, and set
  * --guard-stacks.  -errno: err has the reason.
  */
 int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES]);
+
+/* ---- rerun.c --------------------------------------------------------------------------------- */
 
 /* main's arguments, and the position in standard input, for a second run. */
 void rerun_begin(char **argv);
@@ -84,22 +84,22 @@ void rerun_begin(char **argv);
 bool rerun_is_second(void);
 /* The status with which rtcheck ends, or its end by the signal that ended the first run. */
 int rerun_status(int status);
-/* Can standard input be read again? */
-bool rerun_is_possible(void);
-/*
- * The value of --guard-stacks for the late bad writes of a run in which `guarded` was its value;
- * returns the number of those that it adds.
- */
-unsigned rerun_find(struct report *r, const char *guarded, char stacks[RERUN_TEXT_BYTES]);
 
+/* A run that has ended. */
 struct rerun {
     char **operands; /* the program in main's arguments */
-    const char *stacks;
-    bool is_last;
-    int status, by_signal; /* of this run */
+    const struct options *options;
+    struct report *report;          /* NULL: there is none */
+    const struct signal_state *was; /* before signals_begin */
+    int log;                        /* descriptor of the text; -1 = none */
+    int wait_status;
+    int sent; /* first signal sent to end the program; 0: none */
 };
-/* Replace this process by the same command with these stacks.  It returns only on failure. */
-int rerun(const struct rerun *again, char err[TOOLS_ERROR_BYTES]);
+/*
+ * If the run has late bad writes that were not guarded, replace this process by the same command
+ * with their blocks guarded.  It returns if there is no second run.
+ */
+void rerun(const struct rerun *r);
 
 /* ---- find_run.c ------------------------------------------------------------------------------ */
 
