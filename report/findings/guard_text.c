@@ -104,11 +104,3 @@ uint32_t report_late_writes(struct report *r, char id[][REPORT_ID_BYTES], uint32
     }
     return count;
 }
-
-bool report_has_guarded_stack(const struct report *r)
-{
-    for (const struct image *i = r->images; i; i = i->hh.next)
-        if (i->flags & IMAGE_GUARDED_STACK)
-            return true;
-    return false;
-}

@@ -69,6 +69,11 @@ struct process_set processes_with_flag(const struct report *r, uint32_t flag)
     return f;
 }
 
+bool report_has_guarded_stack(const struct report *r)
+{
+    return processes_with_flag(r, IMAGE_GUARDED_STACK).count > 0;
+}
+
 static void note_flags(const struct report *r, struct notes *notes)
 {
     static const struct {
