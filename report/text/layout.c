@@ -3,8 +3,8 @@
  *
  * A line is broken between words or between frames, never inside a name: names are searched for and
  * copied. Text for a log (page.wraps unset) is broken between frames only, so that a message stays
- * one line for grep. Widths are counted in characters of the escaped text; bytes that are not
- * printable take four columns (\xNN).
+ * one line for grep; the second sentence of a finding is a message of its own. Widths are counted in
+ * characters of the escaped text; bytes that are not printable take four columns (\xNN).
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -155,9 +155,24 @@ void id_put(const char *id, uint32_t at, const struct page *page)
     set_colour(page, COLOUR_NONE);
 }
 
+/* The bytes of a text up to its first semicolon outside of parentheses. */
+static size_t sentence_bytes(const char *text)
+{
+    size_t bytes = 0, depth = 0;
+
+    for (; text[bytes]; bytes++)
+        if (text[bytes] == '(')
+            depth++;
+        else if (text[bytes] == ')' && depth > 0)
+            depth--;
+        else if (depth == 0 && strncmp(text + bytes, "; ", 2) == 0)
+            return bytes + 1;
+    return bytes;
+}
+
 /*
  * The id is at the right end of the first line. So the first line is formatted first: the words that
- * do not fit beside the id follow below.
+ * do not fit beside the id follow below. In a log they are the sentence after a semicolon.
  */
 void finding_head_put(const struct page *page, uint32_t number, enum colour colour,
                       const char *title, const char *text, const char *id)
@@ -165,20 +180,25 @@ void finding_head_put(const struct page *page, uint32_t number, enum colour colo
     uint32_t indent = digits_of(number) < 2 ? HEAD_INDENT : digits_of(number) + 2;
     uint32_t at = indent + columns_of(title), width = page->columns - columns_of(id) - 2;
     size_t bytes = strlen(text);
+    struct page below = *page;
 
     fprintf(page->out, "%-*u", (int)indent, number);
     set_colour(page, colour);
     text_put(page->out, title);
     set_colour(page, COLOUR_NONE);
-    if (page->wraps && at + columns_of(text) > width)
-        bytes = line_bytes(text, width > at ? width - at : 1);
+    if (at + columns_of(text) > width)
+        bytes = page->wraps ? line_bytes(text, width > at ? width - at : 1) : sentence_bytes(text);
     part_put(page->out, text, bytes);
     id_put(id, at + part_columns(text, bytes), page);
     fputc('\n', page->out);
     text += bytes + strspn(text + bytes, " ");
     if (!*text)
         return;
+    below.wraps = true;
     spaces_put(page->out, HEAD_INDENT);
-    words_put(page, HEAD_INDENT, HEAD_INDENT, 0, text);
+    if (page->wraps)
+        words_put(page, HEAD_INDENT, HEAD_INDENT, 0, text);
+    else
+        clauses_put(&below, HEAD_INDENT, text);
     fputc('\n', page->out);
 }

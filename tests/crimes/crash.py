@@ -149,7 +149,8 @@ def sentence(way, *options, byte=None):
         want = NON_CANONICAL.replace("de([89a-f][0-9a-f]){3}[0-9a-f]{8}", "(fd){8}") % "read of 8 bytes" + byte
     path = os.environ["TMPDIR"] + "/crash.json"
     done = subprocess.run([BUILD + "/bin/rtcheck", "--json=" + path, *options, PROGRAM, way], capture_output=True, text=True,
-                          check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+                          check=False, timeout=60, env=dict(os.environ, COLUMNS="1000"),  # the whole sentence on one line
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     first = (wording.all_findings(done.stderr) or [""])[0].splitlines()
     if not first or not re.fullmatch(r" sig-[0-9a-f]{8}  " + want + r", (main thread|thread \d+)", first[0]):
         return wrong(way, "%s is not the first error:\n%s" % (want, done.stderr))

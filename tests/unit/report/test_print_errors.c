@@ -2,6 +2,7 @@
  * test_print_errors.c - the errors section, and its limits of length.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "made_image.h"
+#include "format/fill_word.h"
 #include "text.h"
 #include "golden.h"
 
@@ -89,6 +91,40 @@ static void test_colors(void **state)
     b = build_begin();
     an_image(&b, 1, 0);
     golden_add("no error in colours", text_of(&b, (struct print_options){.color = true}));
+}
+
+/* The access of a crash, and the memory that its address was read from, are two sentences. */
+static struct build one_crash(uint32_t state, uint64_t added)
+{
+    struct build b = build_begin();
+    struct parts p = an_image(&b, 1, 0);
+    struct error_record *e = build_error(p.errors, ERROR_CRASH, ENTRY_NONE, deep(p.depot, 2));
+
+    e->block = BLOCK;
+    e->block_bytes = 88;
+    e->block_state = state;
+    e->address = fill_word_of(FILL_TAG_FREED, BLOCK) + added;
+    e->free_stack = deep(p.depot, 1);
+    e->alloc_stack = deep(p.depot, 1);
+    e->signal = SIGSEGV;
+    e->signal_code = SI_KERNEL;
+    e->access = ACCESS_READ;
+    e->access_bytes = 8;
+    e->crash_flags = CRASH_HAS_ADDRESS | CRASH_NON_CANONICAL | CRASH_OF_FILL | CRASH_NAMED_BLOCK;
+    return b;
+}
+
+static void test_crash(void **state)
+{
+    struct build b = one_crash(BLOCK_FREED, 40);
+
+    (void)state;
+    golden_add("a crash by freed memory", text_of(&b, (struct print_options){0}));
+    b = one_crash(BLOCK_FREED, 40);
+    golden_add("a crash by freed memory, terminal",
+               text_of(&b, (struct print_options){.columns = 80}));
+    b = one_crash(BLOCK_LIVE, 40);
+    golden_add("a crash by freed memory that is reused", text_of(&b, (struct print_options){0}));
 }
 
 /* The headline counts problems and their kinds; warnings and notes are not problems. */
@@ -394,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_one_error),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_crash),
         cmocka_unit_test(test_headlines),
         cmocka_unit_test(test_not_looked_for),
         cmocka_unit_test(test_counted_once),
