@@ -361,7 +361,7 @@ int report_find_id(struct report *r, const char *given, char id[REPORT_ID_BYTES]
  * those with the same allocation stack, at the edge next to the bad access.  Errors as
  * report_find_id; -ENODATA: the allocation is not known.
  */
-#define REPORT_GUARD_BYTES 24 /* KEY.EDGEGAP */
+#define REPORT_GUARD_BYTES 48 /* KEY.EDGEGAP, or two of them */
 int report_guard_text(struct report *r, const char *given, char out[REPORT_GUARD_BYTES], char *err,
                       size_t room);
 /* The ids of shown bad writes that were detected afterwards, `room` at most.  Returns their number. */

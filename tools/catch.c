@@ -60,7 +60,7 @@ static int find(const struct options *o, struct search *s, char err[TOOLS_ERROR_
 
 int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES])
 {
-    char list[OPTIONS_TEXT_BYTES], stacks[GUARD_STACKS_MOST * (REPORT_GUARD_BYTES + 1)] = "";
+    char list[OPTIONS_TEXT_BYTES], stacks[CATCH_MOST * REPORT_GUARD_BYTES] = "";
     char *rest = NULL;
     unsigned count = 0;
     if (!*option_text(o, "catch"))
@@ -71,8 +71,8 @@ int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES]
     for (char *id = strtok_r(list, ",", &rest); id; id = strtok_r(NULL, ",", &rest)) {
         const char *slash = strrchr(path, '/');
         struct search s = {.id = id, .program = slash ? slash + 1 : path};
-        if (count++ == GUARD_STACKS_MOST)
-            return fail(err, -E2BIG, "option catch: more than %u ids", GUARD_STACKS_MOST);
+        if (count++ == CATCH_MOST)
+            return fail(err, -E2BIG, "option catch: more than %u ids", CATCH_MOST);
         int bad = find(o, &s, err);
         if (bad)
             return bad;

@@ -14,7 +14,7 @@
 
 #include "tools.h"
 
-#define STACKS_BYTES (GUARD_STACKS_MOST * (REPORT_GUARD_BYTES + 1))
+#define STACKS_BYTES (GUARD_STACKS_MOST * REPORT_GUARD_BYTES)
 #define VARIABLE "RTCHECK_FIRST_RUN" /* of rtcheck only: the program does not get it */
 #define BY_SIGNAL 256
 
@@ -97,25 +97,33 @@ static bool add_stack(char *stacks, const char *text)
     return true;
 }
 
+/* Add those of a list that `guarded` lacks; returns whether there was one. */
+static bool add_stacks(char *stacks, char *list, const char *guarded)
+{
+    bool is_added = false;
+    char *rest = NULL;
+    for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
+        is_added |= !has_stack(guarded, one) && add_stack(stacks, one);
+    return is_added;
+}
+
 /*
  * The value of --guard-stacks for the late bad writes of a run in which `guarded` was its value;
- * returns the number of those that it adds.  Stacks that were guarded stay so, unless another edge
- * is needed.
+ * returns the number of writes for which it adds some.  Stacks that were guarded stay so, unless
+ * another edge is needed.
  */
 static unsigned find(struct report *r, const char *guarded, char stacks[STACKS_BYTES])
 {
-    char id[GUARD_STACKS_MOST][REPORT_ID_BYTES], text[STACKS_BYTES], why[TOOLS_ERROR_BYTES];
-    unsigned count = 0, late = report_late_writes(r, id, GUARD_STACKS_MOST);
-    char *rest = NULL;
+    char id[CATCH_MOST][REPORT_ID_BYTES], text[STACKS_BYTES], why[TOOLS_ERROR_BYTES];
+    unsigned count = 0, late = report_late_writes(r, id, CATCH_MOST);
     stacks[0] = '\0';
     for (unsigned i = 0; i < late; i++)
-        if (report_guard_text(r, id[i], text, why, sizeof why) == 0 && !has_stack(guarded, text))
-            count += add_stack(stacks, text);
+        if (report_guard_text(r, id[i], text, why, sizeof why) == 0)
+            count += add_stacks(stacks, text, guarded);
     if (!count)
         return 0;
     snprintf(text, sizeof text, "%s", guarded);
-    for (char *one = strtok_r(text, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
-        add_stack(stacks, one);
+    add_stacks(stacks, text, "");
     return count;
 }
 

@@ -70,6 +70,8 @@ bool pager_end(struct pager *p);
 
 /* ---- catch.c --------------------------------------------------------------------------------- */
 
+#define CATCH_MOST (GUARD_STACKS_MOST / 2) /* findings: each has two stacks at most */
+
 /*
  * --catch: find the findings in kept runs, first in those of the program at `path`, and set
  * --guard-stacks.  -errno: err has the reason.

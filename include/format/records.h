@@ -297,7 +297,10 @@ struct error_record {
     /* rua, wua of a call (damage is 0): bytes of the whole access, ending with `address + bytes`; */
     /* rui: bytes that were read; minor version 13 */
     uint64_t access_length;
-    uint64_t reserved[1];
+    /* wua that was detected afterwards, between two blocks: the allocation of the other block, which */
+    /* the write may have been meant for; minor version 15 */
+    uint32_t other_alloc_stack;
+    uint32_t reserved[1];
 };
 
 #define CRASH_REGISTERS 40u

@@ -261,6 +261,7 @@ static void error_object(struct json *j, struct report *r, const struct error *e
     stack_put(j, "stack", e->stack);
     stack_put(j, "alloc_stack", e->alloc_stack);
     stack_put(j, "free_stack", e->free_stack);
+    stack_put(j, "other_alloc_stack", e->other_alloc_stack);
     json_thread(j, "thread", r, e->image, &e->thread);
     near_object(j, r, e);
     region_object(j, r, e);

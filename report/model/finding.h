@@ -57,6 +57,7 @@ struct error {
     uint32_t stack;       /* sites, or NO_SITE */
     uint32_t alloc_stack;
     uint32_t free_stack;
+    uint32_t other_alloc_stack; /* of the block on the other side of the damaged bytes */
     uint64_t block;
     uint64_t block_bytes;
     uint32_t block_state;

@@ -57,6 +57,7 @@ static struct error error_of(struct report *r, struct image *image, const struct
         .stack = site_or_none(r, image, e->stack),
         .alloc_stack = site_or_none(r, image, e->alloc_stack),
         .free_stack = site_or_none(r, image, e->free_stack),
+        .other_alloc_stack = site_or_none(r, image, e->other_alloc_stack),
         .block = e->block,
         .block_bytes = e->block_bytes,
         .block_state = e->block_state,

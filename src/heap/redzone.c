@@ -252,16 +252,33 @@ static void describe_damage(struct damage *out, enum error_damage where, const s
 
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
-/* The slack of `subject` has changed: was the write past its end, or before the right neighbour? */
+/*
+ * The bytes between two blocks have changed. Which of them was meant is a guess: the other one's
+ * allocation is kept, too.
+ */
+static void describe_between(struct damage *out, bool from_right, const struct neighbour *left,
+                             const struct neighbour *right, struct span span)
+{
+    const struct neighbour *other = from_right ? left : right;
+    describe_damage(out, from_right ? DAMAGE_BEFORE : DAMAGE_AFTER, from_right ? right : left,
+                    span);
+    if (other->exists && word_is_known(other->word))
+        out->other_stacks = other->stacks;
+}
+
+/*
+ * The slack of `subject` has changed: was the write past its end, or before the right neighbour? The
+ * nearer block is meant.
+ */
 static void check_slack(const struct found *f, const struct neighbour *subject, struct span span,
                         uint32_t write_epoch, struct damage *out)
 {
     const char *slot_end = subject->block + size_class[f->kind - 1].slot_bytes;
     struct neighbour right = neighbour_of(f, subject->block, 1, write_epoch);
-    bool from_right = span.first > subject->block + subject->request && span.end == slot_end &&
-                      right.exists && word_is_known(right.word);
-    describe_damage(out, from_right ? DAMAGE_BEFORE : DAMAGE_AFTER, from_right ? &right : subject,
-                    span);
+    const char *end = subject->block + subject->request;
+    bool from_right =
+        slot_end - span.end < span.first - end && right.exists && word_is_known(right.word);
+    describe_between(out, from_right, subject, &right, span);
 }
 
 /* Repair the byte before `subject`.  It is redzone in every state of the slot that contains it. */
@@ -289,8 +306,7 @@ static bool check_left(const struct found *f, const struct neighbour *subject, u
         bool from_left = span.first == left.block + left.request;
         if (!span.first || !mark_reported(left.block, left.word))
             return false;
-        describe_damage(out, from_left ? DAMAGE_AFTER : DAMAGE_BEFORE, from_left ? &left : subject,
-                        span);
+        describe_between(out, !from_left, &left, subject, span);
         if (repair && word_state(left.word) == BLOCK_FREED && span.end - span.first == 1) {
             repair_before(subject);
             clear_reported(left.block);

@@ -84,6 +84,7 @@ struct damage {
     const void *block;
     uint64_t request;
     uint64_t word, stacks; /* from its record */
+    uint64_t other_stacks; /* of the block on the other side of the bytes; 0: none, or not known */
 };
 
 /*

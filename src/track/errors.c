@@ -213,6 +213,7 @@ static void note_damage(const struct error_call *call, const struct damage *d)
         return;
     describe_block(&e, d->block, d->request, d->word, d->stacks);
     e.damage = d->where;
+    e.other_alloc_stack = (uint32_t)(d->other_stacks >> 32);
     if (error_site_count(&e))
         return;
     e.address = (uintptr_t)d->first;

@@ -13,7 +13,7 @@
 
 enum guard_edges { GUARD_EDGES_BOTH, GUARD_EDGES_END, GUARD_EDGES_START };
 
-#define GUARD_STACKS_MAX 16u
+#define GUARD_STACKS_MAX 32u
 
 /* Allocation stacks whose blocks are guarded. */
 struct guard_stacks {

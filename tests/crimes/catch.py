@@ -49,9 +49,9 @@ def is_exact(found):
 
 cases = subprocess.run([PROGRAM, "list"], capture_output=True, text=True, check=True).stdout.split()
 check("at least 20 cases", len(cases) >= 20, True)
-exact, is_sample = 0, "--sample" in sys.argv
+exact, count, is_sample = 0, 0, "--sample" in sys.argv
 for case in cases[::3] + ["before_16"] if is_sample else cases:
-    # Traces between two blocks may be taken for those of the wrong one.  Its blocks are guarded, so the next run is right.
+    # Bytes between two blocks: those of both are guarded. With the same stack the edge is a guess, and the next run is right.
     first = run(PROGRAM, case)
     late = errors()
     check(f"{case}: detected afterwards", [e[:2] for e in late], [("wua", True)])
@@ -59,6 +59,7 @@ for case in cases[::3] + ["before_16"] if is_sample else cases:
         continue
     again = run("--catch=" + late[0][3][:10], PROGRAM, case)
     check(f"{case}: output of the next run", again.stdout, first.stdout)
+    count += 1
     exact += is_exact(errors())
     if not is_exact(errors()):
         run("--catch=" + errors()[0][3], PROGRAM, case)
@@ -68,8 +69,8 @@ for case in cases[::3] + ["before_16"] if is_sample else cases:
     rerun = run("--rerun", PROGRAM, case)
     check(f"{case}: found by --rerun", is_exact(errors()), True)
     check(f"{case}: runs by --rerun", rerun.stdout in (first.stdout * 2, first.stdout * 3), True)
-print(f"{exact} late writes became exact in the second run")
-check("at least 20 of 27", is_sample or exact >= 20, True)
+print(f"{exact} of {count} late writes became exact in the second run")
+check("all but one", exact >= count - 1 and count >= 9, True)
 
 # ---- a leak, and a record of blocks in use: their blocks are guarded, too -----------------------------------
 run("--leaks=yes", "--leak-check=full", PROGRAM, "of_leak")
@@ -100,7 +101,7 @@ with open("log") as file:
     check("the log has both runs", file.read().count("BAD WRITE"), 1)
 check("files have the run with problems", [e[1] for e in errors()], [True])
 done = run("--rerun", "--quiet", PROGRAM, "many")
-check("more stacks than can be guarded", (done.returncode, [e[1] for e in errors()].count(False)), (0, 16))
+check("more stacks than can be guarded", (done.returncode, [e[1] for e in errors()].count(False) >= 16), (0, True))
 done = run("--rerun", "--quiet", PROGRAM, "stopped", status=-15)
 check("no second run after SIGTERM", "running it again" in done.stderr, False)
 done = run("--rerun", "--quiet", "--access=no", PROGRAM, "filled")

@@ -33,7 +33,7 @@ def dangling(report):
         "modules": {f["module"] for f in report["frames"] + regions + holders if "module" in f},
         "frames": {f for s in report["stacks"] for f in s["frames"]},
         "stacks": {x[stack] for x in report["records"] + report["errors"] + report["leaks"] + holders + blocks
-                   for stack in ("stack", "alloc_stack", "free_stack", "function") if stack in x},
+                   for stack in ("stack", "alloc_stack", "free_stack", "other_alloc_stack", "function") if stack in x},
     }
     printed = [f"two {what} have one id" for what in ids if len(set(ids[what])) != len(ids[what])]
     printed += [f"{what}: {sorted(used[what] ^ set(ids[what]))} lead nowhere or are led to by nothing"

@@ -65,7 +65,7 @@ enum option_kind {
     KIND_STACKS,
 };
 
-#define GUARD_STACKS_MOST 16u /* of KIND_STACKS: as many as the runtime takes */
+#define GUARD_STACKS_MOST 32u /* of KIND_STACKS: as many as the runtime takes */
 
 /* One option of a verb. */
 struct option_info {
