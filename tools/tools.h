@@ -17,6 +17,7 @@
  *   launcher/        run a program under the runtime
  *   selftest/        what works on this machine
  *   pack/            a run with the files that its names come from, as one archive
+ *   translate/       a copy of an object's code that checks its loads and stores
  *
  * Functions return and report errors as messages.h defines.  Only the verbs print.  Functions are
  * not thread-safe unless their comment states it.
@@ -34,7 +35,7 @@
 /* ---- verbs.c --------------------------------------------------------------------------------- */
 
 extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
-    verb_dump, verb_selftest, verb_list, verb_pack, verb_valgrind;
+    verb_dump, verb_selftest, verb_list, verb_pack, verb_translate, verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
 const struct verb *verb_at(unsigned i);          /* verb_run is the first; NULL past the last */

@@ -61,11 +61,11 @@ OUTPUTS = {('docs/report.md', 'DOUBLE FREE of'): 'tools/run',
 VERBS = {'run': r'rtcheck: \d+ problems? in ', 'report': r'rtcheck: \d+ problems? in ', 'show': '  times +1$',
          'suppress add': '', 'pack': r'\S+\.rtpack: \d+ bytes; ', 'list': 'started +pid', 'events': r'process \d+ \(\w+\)', 'stat': ' +seconds +pid',
          'dump': 'run version=', 'selftest': r'(rtcheck: all \d+ classes|0 of \d+ calls are not)',
-         'help': '  (--|both |ASAN |LSAN )[a-z-]+'}
-NEED_ARGUMENT = ('show', 'suppress add', 'events', 'stat', 'dump', 'run')
+         'translate': 'bytes of code:$', 'help': '  (--|both |ASAN |LSAN )[a-z-]+'}
+NEED_ARGUMENT = ('show', 'suppress add', 'events', 'stat', 'dump', 'run', 'translate')
 WORDS = {'options': '--verbose', 'OPTION': '--verbose', 'OPTION OF VALGRIND': '--leak-check=full',
          "VALGRIND'S OPTIONS": '--leak-check=full',
-         'PROGRAM': './prog', 'ARG': 'dl "b c"', 'ARGS': 'dl "b c"', 'ARGUMENT': 'dl "b c"', 'MS': '100', 'DIR': '/', 'N': NUMBER}
+         'PROGRAM': './prog', 'ARG': 'dl "b c"', 'ARGS': 'dl "b c"', 'ARGUMENT': 'dl "b c"', 'MS': '100', 'OBJECT': './prog', 'PLAN': 'prog.plan', 'DIR': '/', 'N': NUMBER}
 OPTION_OF = {'show': '--deterministic', 'suppress add': '--file=own.supp', 'pack': '--with-sources', 'stat': '-n 1'}
 
 # Variables: how they are used, and the status and a line that this gives.

@@ -49,6 +49,7 @@ def beside(room, floor):
 SEES = {
     "shadow": [],
     "shadow/ranges": [],
+    "shadow/plan": [],
     "shadow/leakscan": ["shadow"],
     ARCH: [],
     "src/base": ["shadow"] + FLOORS[:1],
@@ -73,12 +74,13 @@ SEES = {
     "tools/launcher": ["shadow", "report", "tools/messages", "tools/options"],
     "tools/selftest": ["shadow", "report", "tools/messages", "tools/options", "tools/launcher"],
     "tools/pack": ["shadow", "report", "tools/messages"],
-    "tools": ["shadow", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest pack".split()],
+    "tools/translate": ["tools/messages"],
+    "tools": ["shadow", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest pack translate".split()],
 }
 SEES = {MACHINE: [], **{room: [MACHINE] + sees for room, sees in SEES.items()}}  # as the headers of include
 TOP = set("src include shadow report tests tools docs man examples CMakeLists.txt LICENSE README.md ARCHITECTURE.md "
           "CONTRIBUTING.md CHANGELOG.md SECURITY.md".split())
-RUNTIME = [MACHINE] + SHADOW + [room for room in SEES if room.startswith("src")]
+RUNTIME = [MACHINE, "shadow/plan"] + SHADOW + [room for room in SEES if room.startswith("src")]
 # A variable declared for other files; with default visibility every access would be a lookup in the GOT.
 SHOWN = re.compile(r"^extern (?!HIDDEN)[^(\n]*[;{]", re.MULTILINE)
 SCRATCH = tempfile.TemporaryDirectory()

@@ -18,7 +18,7 @@ static const struct {
     const char *option;
 } letters[] = {
     {'h', "help"},  {'q', "quiet"},   {'T', "interval"},           {'I', "interval"},
-    {'n', "count"}, {'v', "verbose"}, {'s', "print-suppressions"},
+    {'n', "count"}, {'v', "verbose"}, {'s', "print-suppressions"}, {'o', "output"},
 };
 
 /* Report `word` as unknown or ambiguous: getopt distinguishes them only in its own message. */

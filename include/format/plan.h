@@ -1,0 +1,140 @@
+/*
+ * plan.h - the file format of a plan: the relocated and checked copy of an object's code.
+ *
+ *   offset 0             PLAN_COPY_OFFSET
+ *   | plan_header        | copy: bodies, cold part | arrays: functions, blocks, steps, sites, patches |
+ *
+ * `rtcheck translate` writes it, and a process that runs the copy maps it: the first page with the
+ * header privately, since plan_header.handler is filled in there, the copy read-only and shared.
+ * The copy must be `distance` bytes after the original text: it contains displacements to it.
+ *
+ * Offsets of original code are relative to text_address, an address as in the object's own
+ * headers.  Offsets in the copy are relative to its first byte.  All numbers are little-endian.
+ *
+ * A check reads the shadow byte of each granule of 8 bytes, at (address >> 3) + PLAN_SHADOW: 0 if
+ * the granule is accessible, 1 to 7 if only so many of its first bytes are, negative if none is.
+ */
+#ifndef RTCHECK_PLAN_H
+#define RTCHECK_PLAN_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLAN_MAGIC 0x4e414c5043545200ull /* "\0RTCPLAN" */
+#define PLAN_VERSION 1u
+#define PLAN_COPY_OFFSET 4096u
+#define PLAN_BUILD_ID_MOST 32u
+#define PLAN_SHADOW 0x7fff8000
+#define PLAN_DISTANCE_MOST (1ll << 31) /* of copy and object: displacements have 32 bits */
+
+/*
+ * Words of the thread at plan_header.spill of the fs register, where checks save registers that are
+ * live: the check's own register, rax if flags are live, and the address of a failed check.
+ */
+enum plan_spill { SPILL_SCRATCH, SPILL_RAX, SPILL_ADDRESS, SPILL_COUNT };
+#define PLAN_SPILL_BYTES (8u * SPILL_COUNT)
+
+/* Items in the file: `count` of them, at `offset`. */
+struct plan_array {
+    uint64_t offset;
+    uint64_t count;
+};
+
+/* Why a function stays native, PLAN_TRANSLATED if it does not. */
+enum plan_state {
+    PLAN_TRANSLATED,
+    PLAN_LSDA,        /* it has cleanups or handlers of exceptions */
+    PLAN_LINKAGE,     /* the table of calls to other objects (.plt) */
+    PLAN_UNDECODABLE, /* bytes that are no instruction */
+    PLAN_SPLIT,       /* a branch into an instruction, from it or to it */
+    PLAN_DATA,        /* bytes that instructions read, or whose address they take as data */
+    PLAN_UNMOVABLE,   /* an instruction that cannot be relocated */
+    PLAN_OVERLAP,     /* it shares bytes with another function */
+    PLAN_STATE_COUNT
+};
+
+/* A function as its FDE describes it; sorted by `start`, disjoint. */
+struct plan_function {
+    uint32_t start;
+    uint32_t bytes;
+    uint32_t state; /* enum plan_state */
+};
+
+/*
+ * The map of code addresses: a block is a run of instructions whose originals are adjacent, and so
+ * are their copies.  Its steps are items of the array `steps`.  Sorted by both offsets.
+ */
+struct plan_block {
+    uint32_t original;
+    uint32_t copy;
+    uint32_t first; /* step */
+    uint32_t count;
+};
+
+/* The lengths of one instruction and of its copy, which begins with its check. */
+struct plan_step {
+    uint8_t original;
+    uint8_t copy;
+};
+
+#define PLAN_STEPS_MOST 64u /* of a block */
+
+enum plan_kind { PLAN_READ = 1, PLAN_WRITE = 2 }; /* bits */
+
+/*
+ * A check whose code in the cold part begins at `cold` and ends where that of the next begins.  The
+ * handler is called from there.  Sorted by `cold`.
+ */
+struct plan_site {
+    uint32_t cold;
+    uint32_t original; /* the instruction */
+    uint16_t bytes;    /* of the access */
+    uint16_t kind;     /* enum plan_kind */
+};
+
+/* Bytes to write over the original text, before it runs: jumps to the copy. Sorted, disjoint. */
+#define PLAN_PATCH_MOST 5u
+struct plan_patch {
+    uint32_t original;
+    uint8_t bytes; /* 1, 2 or 5 */
+    uint8_t code[PLAN_PATCH_MOST];
+    uint8_t unused[2]; /* 0 */
+};
+
+struct plan_statistics {
+    uint64_t function_bytes[PLAN_STATE_COUNT]; /* by state */
+    uint64_t outside_bytes;                    /* of executable ranges that no FDE describes */
+    uint64_t instructions;                     /* translated */
+    uint64_t accesses;                         /* of them by explicit operands */
+    uint64_t by_stack, by_pc, by_segment;      /* not checked: rsp, rip, fs and gs */
+    uint64_t string, uncheckable;              /* not checked: string instructions, other */
+    uint64_t checks, register_spills, flag_saves;
+    uint64_t targets, jumps, short_jumps, traps; /* entries, and the forms of their patches */
+    uint64_t body_bytes;                         /* the copy without its cold part */
+};
+
+/*
+ * The first page.  `handler` is 0 in the file.  It is called as `call *handler` with the address of
+ * the access in SPILL_ADDRESS and a return address in the site's cold part; it preserves all
+ * registers but flags, and returns if the program is to continue.
+ */
+struct plan_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes;
+    uint64_t file_bytes;
+    uint64_t handler;
+    uint64_t text_address, text_bytes; /* from the first executable byte to the last */
+    int64_t distance;                  /* from the first byte of the text to that of the copy */
+    int32_t spill;
+    uint32_t build_id_bytes;
+    uint8_t build_id[PLAN_BUILD_ID_MOST];
+    struct plan_array copy, functions, blocks, steps, sites, patches;
+    struct plan_statistics statistics;
+};
+static_assert(sizeof(struct plan_header) <= PLAN_COPY_OFFSET, "the header is one page");
+static_assert(sizeof(struct plan_site) == 12 && sizeof(struct plan_patch) == 12, "file layout");
+static_assert(sizeof(struct plan_block) == 16 && sizeof(struct plan_step) == 2, "file layout");
+
+#endif

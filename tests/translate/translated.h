@@ -1,0 +1,20 @@
+/* translated.h - what a program that runs in its copy can use (translated.c). */
+#ifndef TRANSLATED_H
+#define TRANSLATED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct bad_access {
+    const void *pc, *address;
+    unsigned bytes, kind; /* enum plan_kind */
+};
+
+/* Set the shadow of granules; without the library both symbols are 0. */
+#pragma weak shadow_set
+#pragma weak last_bad
+__attribute__((visibility("default"))) void shadow_set(const void *at, size_t bytes, int value);
+/* Get the last bad access, and return how many there were. */
+__attribute__((visibility("default"))) uint64_t last_bad(struct bad_access *out);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * object.c - the ELF file: what it loads, its build-id, and the addresses that its tables contain.
+ *
+ * Program headers have the ranges; section headers only what has no other place: which ranges are
+ * tables of linkage, and relocations.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/bits.h"
+#include "machine.h"
+#include "translate_priv.h"
+
+#define TEXT_MOST (1u << 30)
+
+/* The next segment that is loaded from the file, with its range of the file verified. */
+static bool next_load(Elf *elf, size_t *at, GElf_Phdr *ph, const uint8_t **content)
+{
+    size_t bytes, count;
+    const char *file = elf_rawfile(elf, &bytes);
+
+    for (elf_getphdrnum(elf, &count); *at < count;) {
+        if (!gelf_getphdr(elf, (int)(*at)++, ph) || ph->p_type != PT_LOAD)
+            continue;
+        if (!file || !range_inside(ph->p_offset, ph->p_filesz, bytes) ||
+            ph->p_vaddr > ADDRESSES_END || ph->p_filesz > ADDRESSES_END)
+            continue;
+        *content = (const uint8_t *)file + ph->p_offset;
+        return true;
+    }
+    return false;
+}
+
+static int find_text(struct object *o, char err[TOOLS_ERROR_BYTES])
+{
+    uint64_t first = UINT64_MAX, end = 0;
+    const uint8_t *content;
+    GElf_Phdr ph;
+
+    for (size_t i = 0; next_load(o->elf, &i, &ph, &content);)
+        if ((ph.p_flags & PF_X) && ph.p_filesz > 0) {
+            first = ph.p_vaddr < first ? ph.p_vaddr : first;
+            end = ph.p_vaddr + ph.p_filesz > end ? ph.p_vaddr + ph.p_filesz : end;
+        }
+    if (end <= first)
+        return fail(err, -ENOEXEC, "no code");
+    if (end - first > TEXT_MOST)
+        return fail(err, -EFBIG, "more than 1 GiB of code");
+    o->text_address = first;
+    o->text_bytes = (uint32_t)(end - first);
+    o->content = zeroed(o->text_bytes + 16, 1);
+    return 0;
+}
+
+static void copy_ranges(struct object *o)
+{
+    const uint8_t *content;
+    GElf_Phdr ph;
+
+    for (size_t i = 0; next_load(o->elf, &i, &ph, &content);)
+        if (ph.p_flags & PF_X) {
+            if (ph.p_filesz > 0)
+                memcpy(o->content + (ph.p_vaddr - o->text_address), content, ph.p_filesz);
+        } else {
+            o->data = grown(o->data, o->data_count, sizeof *o->data);
+            o->data[o->data_count++] = (struct data_range){
+                .address = ph.p_vaddr, .bytes = ph.p_filesz, .content = content};
+        }
+}
+
+static void find_linkage(struct object *o)
+{
+    size_t names;
+    GElf_Shdr sh;
+
+    if (elf_getshdrstrndx(o->elf, &names) != 0)
+        return;
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(o->elf, s)) != NULL;) {
+        const char *name = gelf_getshdr(s, &sh) ? elf_strptr(o->elf, names, sh.sh_name) : NULL;
+        if (name && strncmp(name, ".plt", 4) == 0 && o->linkage_count < countof(o->linkage))
+            o->linkage[o->linkage_count++] =
+                (struct data_range){.address = sh.sh_addr, .bytes = sh.sh_size};
+    }
+}
+
+static void find_build_id(struct object *o)
+{
+    size_t count, name, desc;
+    GElf_Phdr ph;
+    GElf_Nhdr note;
+
+    elf_getphdrnum(o->elf, &count);
+    for (size_t i = 0; i < count && !o->build_id_bytes; i++) {
+        if (!gelf_getphdr(o->elf, (int)i, &ph) || ph.p_type != PT_NOTE)
+            continue;
+        Elf_Data *d = elf_getdata_rawchunk(o->elf, (int64_t)ph.p_offset, ph.p_filesz,
+                                           ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+        for (size_t at = 0; d && (at = gelf_getnote(d, at, &note, &name, &desc)) > 0;)
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+                memcmp((char *)d->d_buf + name, "GNU", 4) == 0 &&
+                note.n_descsz <= sizeof o->build_id) {
+                memcpy(o->build_id, (char *)d->d_buf + desc, note.n_descsz);
+                o->build_id_bytes = note.n_descsz;
+            }
+    }
+}
+
+static int examine(struct object *o, char err[TOOLS_ERROR_BYTES])
+{
+    GElf_Ehdr eh;
+    int bad;
+
+    if (!o->elf || !gelf_getehdr(o->elf, &eh) || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
+        eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != ELF_MACHINE ||
+        (eh.e_type != ET_EXEC && eh.e_type != ET_DYN))
+        return fail(err, -ENOEXEC, "no program or shared object of this machine");
+    o->is_fixed = eh.e_type == ET_EXEC;
+    bad = find_text(o, err);
+    if (bad)
+        return bad;
+    copy_ranges(o);
+    find_linkage(o);
+    find_build_id(o);
+    return 0;
+}
+
+int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    char why[TOOLS_ERROR_BYTES];
+    int bad;
+
+    *o = (struct object){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    if (o->fd < 0)
+        return fail(err, -errno, "%.300s cannot be opened: %s", path, strerror(errno));
+    elf_version(EV_CURRENT);
+    o->elf = elf_begin(o->fd, ELF_C_READ_MMAP, NULL);
+    bad = examine(o, why);
+    if (bad) {
+        object_close(o);
+        return fail(err, bad, "%.300s: %.150s", path, why);
+    }
+    return 0;
+}
+
+void object_close(struct object *o)
+{
+    elf_end(o->elf);
+    if (o->fd >= 0)
+        close(o->fd);
+    free(o->content);
+    free(o->data);
+}
+
+bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset)
+{
+    if (address - o->text_address >= o->text_bytes)
+        return false;
+    *offset = (uint32_t)(address - o->text_address);
+    return true;
+}
+
+static void visit_section(Elf_Scn *s, const GElf_Shdr *sh,
+                          void (*visit)(void *data, uint64_t address), void *data)
+{
+    Elf_Data *d = elf_getdata(s, NULL);
+    size_t count = d && sh->sh_entsize ? d->d_size / sh->sh_entsize : 0;
+    GElf_Sym symbol;
+    GElf_Rela rela;
+    GElf_Dyn dyn;
+
+    for (size_t i = 0; i < count && i < INT32_MAX; i++)
+        if (sh->sh_type == SHT_DYNSYM && gelf_getsym(d, (int)i, &symbol))
+            visit(data, symbol.st_value);
+        else if (sh->sh_type == SHT_RELA && gelf_getrela(d, (int)i, &rela))
+            visit(data, (uint64_t)rela.r_addend);
+        else if (sh->sh_type == SHT_DYNAMIC && gelf_getdyn(d, (int)i, &dyn))
+            visit(data, dyn.d_un.d_ptr);
+}
+
+void object_addresses(const struct object *o, void (*visit)(void *data, uint64_t address),
+                      void *data)
+{
+    GElf_Ehdr eh;
+    GElf_Shdr sh;
+
+    if (gelf_getehdr(o->elf, &eh))
+        visit(data, eh.e_entry);
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(o->elf, s)) != NULL;)
+        if (gelf_getshdr(s, &sh) && (sh.sh_flags & SHF_ALLOC))
+            visit_section(s, &sh, visit, data);
+}

@@ -1,0 +1,96 @@
+/* translate.c - the stages in their order, and their statistics. */
+#include <stdlib.h>
+
+#include "translate_priv.h"
+
+static void count_accesses(struct plan_statistics *s, const struct code *c,
+                           const struct functions *f)
+{
+    uint64_t ignored = 0;
+    uint64_t *counts[] = {
+        [ACCESS_NONE] = &ignored,
+        [ACCESS_CHECKED] = &s->checks,
+        [ACCESS_STACK] = &s->by_stack,
+        [ACCESS_PC] = &s->by_pc,
+        [ACCESS_SEGMENT] = &s->by_segment,
+        [ACCESS_STRING] = &s->string,
+        [ACCESS_UNCHECKABLE] = &s->uncheckable,
+    };
+
+    for (uint32_t n = 0; n < c->count; n++) {
+        const struct instruction *i = &c->at[n];
+        if (!is_translated(f, i))
+            continue;
+        s->instructions++;
+        s->accesses += i->access != ACCESS_NONE;
+        ++*counts[i->access];
+    }
+}
+
+static void count_functions(struct plan_statistics *s, const struct object *o,
+                            const struct functions *f)
+{
+    s->outside_bytes = o->text_bytes;
+    for (uint32_t n = 0; n < f->count; n++) {
+        s->function_bytes[f->at[n].state] += f->at[n].bytes;
+        s->outside_bytes -= f->at[n].bytes;
+    }
+}
+
+static void count_checks(struct plan_statistics *s, const struct emission *e,
+                         const struct patches *p)
+{
+    for (uint32_t n = 0; n < e->check_count; n++) {
+        s->register_spills += e->checks[n].spills;
+        s->flag_saves += e->checks[n].saves_flags;
+    }
+    s->jumps = p->jumps;
+    s->short_jumps = p->short_jumps;
+    s->traps = p->traps;
+    s->targets = p->jumps + p->short_jumps + p->traps;
+    s->body_bytes = e->body_bytes;
+}
+
+static struct plan *translate(const struct object *o, const struct translation *how)
+{
+    struct plan_statistics s = {0};
+    struct functions f;
+    struct code c;
+    struct emission e = {.object = o, .functions = &f, .code = &c, .how = how};
+    struct patches patches;
+    struct plan *p;
+
+    functions_read(&f, o);
+    code_decode(&c, o, &f);
+    functions_select(&f, &c, o);
+    bool *is_target = targets_find(&c, o, &f);
+    uint32_t *live = liveness_of(&c, o, &f, is_target);
+    e.live = live;
+    emit(&e);
+    patches_make(&patches, &e, is_target);
+    count_functions(&s, o, &f);
+    count_accesses(&s, &c, &f);
+    count_checks(&s, &e, &patches);
+    p = plan_make(&e, &patches, &s);
+    emission_free(&e);
+    free(is_target);
+    free(live);
+    free(c.at);
+    free(c.index);
+    return p;
+}
+
+int translate_object(struct plan **out, const char *path, const struct translation *how,
+                     char err[TOOLS_ERROR_BYTES])
+{
+    struct object o;
+    int bad = zydis_load(err);
+
+    if (!bad)
+        bad = object_open(&o, path, err);
+    if (bad)
+        return bad;
+    *out = translate(&o, how);
+    object_close(&o);
+    return 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * translate.h - interface of translate: an object file -> its plan (format/plan.h), a copy of the
+ * code that checks its loads and stores.
+ *
+ *   object.c      the ELF file: executable ranges, words and relocations, build-id
+ *   frames.c      functions: the ranges that FDEs describe, and which of them have an LSDA
+ *   decode.c      bytes -> table of instructions; operand.c: one operand
+ *   select.c      which functions are translated, and why the others stay native
+ *   targets.c     addresses that indirect branches may reach
+ *   liveness.c    registers and flags that are live before each instruction
+ *   checks.c      which memory accesses are checked
+ *   emit.c        the copy; check_code.c: inline checks, cold.c: their cold part, encode.c: bytes
+ *   patches.c     jumps at the targets in the original text
+ *   plan_write.c  the tables of a plan, and its file
+ *   zydis.c       Zydis, which is loaded at the first use
+ *
+ * All of it runs outside of the checked process.  Stages pass tables to each other and do not
+ * change those of earlier stages, except that select.c sets the states of functions.  The object
+ * is not trusted: every offset from it is compared with the size of its table.  shadow/plan
+ * validates plans.
+ *
+ * Below: messages.h.  Memory that cannot be allocated ends the process.  Not thread-safe.
+ */
+#ifndef TRANSLATE_H
+#define TRANSLATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "format/plan.h"
+#include "messages.h"
+
+/* ---- translate.c ----------------------------------------------------------------------------- */
+
+/* The copy's place, and the fs: offset of the words that it may use. */
+struct translation {
+    int64_t distance;
+    int32_t spill;
+};
+
+/*
+ * The default distance: beyond the mappings that usually follow an object, and within reach of a
+ * 32-bit displacement also for copies of 1 GiB.
+ */
+#define DISTANCE_DEFAULT (512ll << 20)
+/*
+ * Words of glibc's thread control block that it no longer uses, and keeps because other programs
+ * depend on the size of the block.
+ */
+#define SPILL_DEFAULT 0x100
+
+struct plan; /* the tables of a plan in memory */
+
+int translate_object(struct plan **out, const char *path, const struct translation *how,
+                     char err[TOOLS_ERROR_BYTES]);
+const struct plan_statistics *plan_statistics(const struct plan *p);
+/* Write the file; returns 0 or -errno. `plan_` is a struct plan: as report_write_by calls it. */
+int plan_write(FILE *out, void *plan_);
+void plan_free(struct plan *p);
+
+#endif
