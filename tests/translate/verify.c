@@ -1,0 +1,270 @@
+/*
+ * verify.c - `verify OBJECT PLAN`: does the copy have the same instructions as the original?
+ *
+ * Both are decoded again.  Of each instruction, the copy has its check if it has a site, in the form
+ * of check_code.c, and then the same instruction: equal operands, the same addresses, branches to
+ * the copy of the same target, or to the original of one that is native.
+ *
+ * rtc-build: plan -O1 -lZydis
+ */
+#include <Zydis/Zydis.h>
+#include <fcntl.h>
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "plan_view.h"
+
+struct one {
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static struct plan_view plan;
+static const struct plan_header *h;
+static uint8_t *text;
+static ZydisDecoder decoder;
+static uint32_t *site_of, original,
+    at; /* the instruction that is verified, and the position in the copy */
+
+static void must(int is_right, const char *what)
+{
+    if (is_right)
+        return;
+    printf("original %x, copy %x: %s\n", original, at, what);
+    exit(1);
+}
+
+static void *mapped(const char *path, uint64_t *bytes)
+{
+    int fd = open(path, O_RDONLY);
+    struct stat st;
+
+    must(fd >= 0 && fstat(fd, &st) == 0, path);
+    *bytes = (uint64_t)st.st_size;
+    return mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+}
+
+static void read_text(const char *path)
+{
+    uint64_t bytes;
+    char *file = mapped(path, &bytes);
+    Elf64_Ehdr *eh = (void *)file;
+    Elf64_Phdr *ph = (void *)(file + eh->e_phoff);
+
+    text = calloc(1, h->text_bytes + 16);
+    for (unsigned n = 0; n < eh->e_phnum; n++)
+        if (ph[n].p_type == PT_LOAD && (ph[n].p_flags & PF_X))
+            memcpy(text + (ph[n].p_vaddr - h->text_address), file + ph[n].p_offset, ph[n].p_filesz);
+}
+
+static void decode(struct one *i, const uint8_t *code, uint64_t most)
+{
+    must(ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, most, &i->z, i->o)), "no instruction");
+}
+
+/* The next of the copy. */
+static struct one next(void)
+{
+    struct one i;
+
+    decode(&i, plan.copy + at, h->copy.count - at);
+    at += i.z.length;
+    return i;
+}
+
+static int is_fs(const ZydisDecodedOperand *o)
+{
+    return o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.segment == ZYDIS_REGISTER_FS &&
+           o->mem.disp.value >= h->spill && o->mem.disp.value < h->spill + (int)PLAN_SPILL_BYTES &&
+           o->mem.base == ZYDIS_REGISTER_NONE && o->mem.index == ZYDIS_REGISTER_NONE;
+}
+
+static int next_is(ZydisMnemonic mnemonic)
+{
+    uint32_t before = at;
+    struct one i = next();
+
+    if (i.z.mnemonic == mnemonic)
+        return 1;
+    at = before;
+    return 0;
+}
+
+/* mov between this register and a word of the thread? */
+static int next_is_fs(int to_register, ZydisRegister r)
+{
+    uint32_t before = at;
+    struct one i = next();
+
+    if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_fs(&i.o[to_register]) &&
+        i.o[!to_register].reg.value == r)
+        return 1;
+    at = before;
+    return 0;
+}
+
+static int64_t displacement(const ZydisDecodedOperand *o)
+{
+    return o->mem.disp.has_displacement ? o->mem.disp.value : 0;
+}
+
+/* The register that gets the address of the operand. */
+static ZydisRegister verify_address(const ZydisDecodedOperand *want)
+{
+    struct one i = next();
+
+    if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_fs(&i.o[0]))
+        i = next();
+    if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV) {
+        must(i.o[1].reg.value == want->mem.base && want->mem.index == ZYDIS_REGISTER_NONE &&
+                 displacement(want) == 0,
+             "another address");
+    } else {
+        must(i.z.mnemonic == ZYDIS_MNEMONIC_LEA, "no lea");
+        must(i.o[1].mem.base == want->mem.base && i.o[1].mem.index == want->mem.index &&
+                 displacement(&i.o[1]) == displacement(want) &&
+                 (i.o[1].mem.scale == want->mem.scale || want->mem.index == ZYDIS_REGISTER_NONE),
+             "another address");
+    }
+    must(i.o[0].reg.value != want->mem.base && i.o[0].reg.value != want->mem.index, "no register");
+    return i.o[0].reg.value;
+}
+
+static void verify_check(const struct one *i)
+{
+    const ZydisDecodedOperand *o = NULL;
+    int saves;
+
+    for (unsigned n = 0; n < i->z.operand_count_visible; n++)
+        if (i->o[n].type == ZYDIS_OPERAND_TYPE_MEMORY)
+            o = &i->o[n];
+    must(o != NULL, "a check of no access");
+    must(plan.sites[site_of[original] - 1].bytes == o->size / 8, "another size");
+    ZydisRegister r = verify_address(o);
+    int saves_rax = next_is_fs(0, ZYDIS_REGISTER_RAX);
+    saves = next_is(ZYDIS_MNEMONIC_LAHF);
+    must(!saves || (next_is(ZYDIS_MNEMONIC_SETO) && r != ZYDIS_REGISTER_RAX), "flags");
+    if (next_is(ZYDIS_MNEMONIC_TEST))
+        must(next_is(ZYDIS_MNEMONIC_JNZ), "no jump");
+    must(next_is(ZYDIS_MNEMONIC_SHR) && next_is(ZYDIS_MNEMONIC_CMP) && next_is(ZYDIS_MNEMONIC_JNZ),
+         "no comparison");
+    if (saves)
+        must(next_is(ZYDIS_MNEMONIC_ADD) && next_is(ZYDIS_MNEMONIC_SAHF), "flags are lost");
+    if (saves_rax)
+        must(next_is_fs(1, ZYDIS_REGISTER_RAX), "rax is lost");
+    next_is_fs(1, r);
+}
+
+/* ---- the instruction ------------------------------------------------------------------------- */
+
+/* Where a branch of the copy must lead: the copy of a target, or its original. */
+static int64_t copy_of_target(int64_t target)
+{
+    uint32_t copy = target >= 0 && target < (int64_t)h->text_bytes
+                        ? plan_copy_of(&plan, (uint32_t)target)
+                        : PLAN_NOWHERE;
+    return copy == PLAN_NOWHERE ? target - h->distance : copy;
+}
+
+static void verify_jump(const struct one *i, int64_t target)
+{
+    must((int64_t)at + i->o[0].imm.value.s == copy_of_target(target), "another target");
+}
+
+static void verify_operand(const struct one *want, const struct one *got, unsigned n)
+{
+    const ZydisDecodedOperand *a = &want->o[n], *b = &got->o[n];
+
+    must(a->type == b->type && a->size == b->size, "another operand");
+    if (a->type == ZYDIS_OPERAND_TYPE_REGISTER)
+        must(a->reg.value == b->reg.value, "another register");
+    if (a->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+        must(a->imm.value.u == b->imm.value.u, "another immediate");
+    if (a->type != ZYDIS_OPERAND_TYPE_MEMORY)
+        return;
+    must(a->mem.base == b->mem.base && a->mem.index == b->mem.index &&
+             a->mem.scale == b->mem.scale && a->mem.segment == b->mem.segment,
+         "another address");
+    if (a->mem.base == ZYDIS_REGISTER_RIP)
+        must(original + want->z.length + a->mem.disp.value == h->distance + at + b->mem.disp.value,
+             "another address relative to rip");
+    else
+        must(a->mem.disp.value == b->mem.disp.value, "another displacement");
+}
+
+static void verify_instruction(const struct one *want)
+{
+    int is_branch = want->o[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && want->o[0].imm.is_relative;
+    struct one got = next();
+
+    must(got.z.mnemonic == want->z.mnemonic, "another instruction");
+    must(got.z.operand_count == want->z.operand_count, "another number of operands");
+    if (!is_branch) {
+        for (unsigned n = 0; n < want->z.operand_count; n++)
+            verify_operand(want, &got, n);
+        return;
+    }
+    int64_t target = (int64_t)original + want->z.length + want->o[0].imm.value.s;
+    if (got.z.raw.imm[0].size == 8) { /* jrcxz, loop: over a jump to the target */
+        must(got.o[0].imm.value.s == 2 && next_is(ZYDIS_MNEMONIC_JMP), "no jump over");
+        got = next();
+        must(got.z.mnemonic == ZYDIS_MNEMONIC_JMP, "no jump");
+    }
+    verify_jump(&got, target);
+}
+
+static void verify_step(const struct plan_step *step, uint32_t copy)
+{
+    struct one want;
+
+    at = copy;
+    decode(&want, text + original, step->original);
+    must(want.z.length == step->original, "another length");
+    if (site_of[original])
+        verify_check(&want);
+    verify_instruction(&want);
+    if (at < copy + step->copy) {
+        struct one jump = next();
+        must(jump.z.mnemonic == ZYDIS_MNEMONIC_JMP, "more code");
+        verify_jump(&jump, original + step->original);
+    }
+    must(at == copy + step->copy, "another length of the copy");
+    must(plan_copy_of(&plan, original) == copy, "the map to the copy");
+    must(plan_original_of(&plan, copy) == original, "the map from the copy");
+    must(plan_original_of(&plan, at - 1) == original, "the map from the copy's end");
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t bytes, steps = 0;
+    void *file = mapped(argv[argc - 1], &bytes);
+    const char *wrong = plan_verify(&plan, file, bytes);
+
+    must(!wrong, wrong);
+    h = plan.header;
+    read_text(argv[1]);
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    site_of = calloc(h->text_bytes, sizeof *site_of);
+    for (uint32_t n = 0; n < h->sites.count; n++) {
+        must(plan_site_at(&plan, plan.sites[n].cold) == &plan.sites[n], "a site is not found");
+        site_of[plan.sites[n].original] = n + 1;
+    }
+    for (const struct plan_block *b = plan.blocks; b < plan.blocks + h->blocks.count; b++) {
+        uint32_t copy = b->copy;
+        original = b->original;
+        for (uint32_t n = 0; n < b->count; n++, steps++) {
+            const struct plan_step *step = &plan.steps[b->first + n];
+            verify_step(step, copy);
+            copy += step->copy;
+            original += step->original;
+        }
+    }
+    must(steps == h->statistics.instructions, "the number of instructions");
+    printf("%llu instructions, %llu checks\n", (unsigned long long)steps,
+           (unsigned long long)h->sites.count);
+    return 0;
+}
