@@ -78,6 +78,9 @@ void report_want_mangled(struct report *r);
 /* Keep the last image of process `pid` in the file: a later reader looks for the program first. */
 void report_keep(struct report *r, uint32_t pid);
 
+/* Keep images with blocks in use in the file, up to a number: their ids are printed. */
+void report_keep_blocks(struct report *r);
+
 /*
  * The launcher's reaper, called repeatedly during the run. It adds images to the report whose
  * process is gone and whose records no living process can still read. It empties their areas (hole

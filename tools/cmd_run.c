@@ -249,6 +249,13 @@ static void measure_pairs(struct run *r, const struct start *start)
     }
 }
 
+/* Has the report the table of blocks in use, by ids? */
+static bool prints_records(const struct options *o)
+{
+    enum print_use use = print_how(o, -1, NULL).use;
+    return !option_flag(o, "quiet") && (use == PRINT_USE_TABLE || use == PRINT_USE_STACKS);
+}
+
 /* Read records of ended processes while others still run. */
 static void reap_meanwhile(struct run *r)
 {
@@ -256,6 +263,8 @@ static void reap_meanwhile(struct run *r)
         return;
     request_data(r->report, &r->options);
     report_keep(r->report, (uint32_t)r->started.pid);
+    if (prints_records(&r->options))
+        report_keep_blocks(r->report);
     r->reaper = (struct reaper){.report = r->report,
                                 .file = &r->file,
                                 .log = r->log,
@@ -355,10 +364,11 @@ static void report_file_kept(struct run *r)
                      strerror(-bad));
 }
 
-/* Are there findings with ids, which `rtcheck show` can print from the kept file? */
+/* Are there findings or records with ids, which `rtcheck show` can print from the kept file? */
 static bool has_reported(const struct run *r)
 {
-    return r->report && (problems_of(&r->options, r->report) > 0 || report_shows_errors(r->report));
+    return r->report && (problems_of(&r->options, r->report) > 0 ||
+                         report_shows_errors(r->report) || prints_records(&r->options));
 }
 
 static void keep_pool(struct run *r)

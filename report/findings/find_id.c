@@ -73,7 +73,11 @@ int report_find_id(struct report *r, const char *given, char id[REPORT_ID_BYTES]
     if (!s.is_exact && s.count > 1 && s.bytes > 0)
         return fail_ambiguous(&s, err, room);
     if (s.bytes == 0 || s.bytes >= REPORT_ID_BYTES || (!s.is_exact && s.count == 0)) {
-        snprintf(err, room, "there is no %.40s", given);
+        bool lacks_blocks =
+            strncmp(given, "biu-", 4) == 0 && r->view.run->reclaimed.live_blocks > 0;
+        snprintf(err, room, "there is no %.40s%s", given,
+                 lacks_blocks ? " (blocks of processes that ended during the run are not kept)"
+                              : "");
         return -ENOENT;
     }
     snprintf(id, REPORT_ID_BYTES, "%s", s.is_exact ? given : s.found[0]);

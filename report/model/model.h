@@ -61,6 +61,7 @@ struct report {
     struct view view;
     struct image *images; /* uthash, ascending numbers */
     struct image *done;   /* absorbed images, not scanned before the end */
+    bool keeps_blocks;    /* images with blocks in use are not absorbed, up to a number */
     uint32_t kept_pid;    /* of the program, whose last image is not absorbed; 0: none */
     struct bad_area *bad;
     uint32_t bad_count;

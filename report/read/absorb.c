@@ -6,7 +6,7 @@
  * are emptied and freed. An image is reclaimed only if its process has certainly ended and no
  * descendant can still read its records (images.c). Its totals are added to the run's header, for
  * readers of the file after the launcher was killed. Images with errors or leaks stay, up to
- * KEPT_MAX, and so does the program's last image: a saved file must contain what there is to show.
+ * KEPT_MAX (is_to_be_kept), and so does the program's last image: a saved file must contain what there is to show.
  *
  * Only the run's head is ever mapped here; it has no holes that a mapping could fill. Every step
  * leaves a file that verify.c accepts: an area is RECLAIMING while it is emptied, and never CLAIMED
@@ -19,7 +19,8 @@
 
 #include "read_priv.h"
 
-#define KEPT_MAX 32u /* images with errors or leaks that keep their areas */
+#define KEPT_MAX 32u        /* images that keep their areas */
+#define KEPT_BLOCKS_MAX 16u /* of them, before images with blocks in use keep none */
 
 /* The live head, shared with the run. Its geometry is taken from the verified copy. */
 struct live_head {
@@ -137,7 +138,11 @@ static bool is_of_program(const struct report *r, const struct image *image)
     return image->pid_known && image->pid == r->kept_pid && !image_has_exec_successor(image);
 }
 
-/* Keep images with errors or leaks for later readers of the file; KEPT_MAX of them are enough. */
+/*
+ * Keep images with errors or leaks for later readers of the file; KEPT_MAX of them are enough.  If
+ * the report prints ids of blocks in use, images with such blocks stay, too, as long as half of the
+ * number is left for images with errors.
+ */
 static bool is_to_be_kept(const struct report *r, const struct image *image)
 {
     uint32_t kept = 0;
@@ -146,7 +151,9 @@ static bool is_to_be_kept(const struct report *r, const struct image *image)
         return true;
     for (const struct image *other = r->images; other; other = other->hh.next)
         kept += other->kept;
-    return (image->error_sites > 0 || image->leak_index > 0) && kept < KEPT_MAX;
+    if (image->error_sites > 0 || image->leak_index > 0)
+        return kept < KEPT_MAX;
+    return r->keeps_blocks && image->use_count > 0 && kept < KEPT_BLOCKS_MAX;
 }
 
 static uint32_t count_over(const struct report *r)
@@ -178,6 +185,11 @@ static void absorb_all(struct report *r, const struct live_head *head, int fd)
 void report_keep(struct report *r, uint32_t pid)
 {
     r->kept_pid = pid;
+}
+
+void report_keep_blocks(struct report *r)
+{
+    r->keeps_blocks = true;
 }
 
 int report_absorb_ended(struct report *r, int fd)

@@ -122,6 +122,16 @@ def newest_that_has_it(program):
     must(run("suppress", "add", "mel-00000000").returncode == 1, "suppress")
 
 
+def blocks_in_use(program):
+    """The ids that --memuse prints can be shown: of a run without problems, and of a child that ended during the run."""
+    for words in ([program, "6000"], ["sh", "-c", program + " 6000; sleep 0.5"]):
+        printed = run("--memuse", *words).stderr
+        name = re.search(r" main program.c:.*(biu-[0-9a-f]{8})\n", printed)[1]
+        done = run("show", name)
+        must("no errors, no leaks" in printed and done.stdout.startswith(name + "  6000 B in use in 1 block"), printed, done)
+    must("run file" not in run("--memuse", "--quiet", program, "6000").stderr, "nothing was printed")
+
+
 def equal_pids(program):
     """Containers that share the directory have the same pids: a run whose name is there gets another, and both are found."""
     scene = ["unshare", "-Urpf", "--mount-proc"]
@@ -184,12 +194,14 @@ def in_parallel(program):
 source = "#include <stdlib.h>\nvoid *volatile sink;\n"
 source += "".join("__attribute__((noinline)) void found_%d(int n) { sink = malloc(n); sink = 0; }\n" % i for i in range(PARALLEL))
 source += "void (*const all[])(int) = {%s};\n" % ", ".join("found_%d" % i for i in range(PARALLEL))
-source += "int main(int argc, char **argv) { int i = atoi(argv[1]); if (i < %d) all[i](argc > 2 ? atoi(argv[2]) : 64); return 0; }\n" % PARALLEL
+source += "int main(int argc, char **argv) { int i = atoi(argv[1]); if (i < %d) all[i](argc > 2 ? atoi(argv[2]) : 64);\n" % PARALLEL
+source += "if (i == 6000) sink = malloc(i); return 0; }\n"
 pathlib.Path("program.c").write_text(source)
 subprocess.run(["gcc", "-g", "-O0", "program.c", "-o", "program"], check=True)
 names("./program")
 limits("./program")
 temporary("./program")
 newest_that_has_it("./program")
+blocks_in_use("./program")
 equal_pids("./program")
 in_parallel("./program")

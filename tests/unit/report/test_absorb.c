@@ -180,6 +180,25 @@ static void test_errors_stay(void **state)
     run_end(&run);
 }
 
+/* Images with blocks in use stay if their ids are printed; half of the number is for errors. */
+static void test_blocks_stay(void **state)
+{
+    (void)state;
+    for (int keeps = 0; keeps <= 1; keeps++) {
+        struct run run = {.b = build_begin()};
+        uint32_t area[18];
+        for (uint32_t i = 0; i < countof(area); i++)
+            area[i] = an_image(&run.b, 1 + i, 0, process_gone(), IMAGE_ROOT);
+        run_start(&run);
+        if (keeps)
+            report_keep_blocks(run.r);
+        absorb(&run);
+        for (uint32_t i = 0; i < countof(area); i++)
+            assert_int_equal(is_claimed(&run, area[i]), keeps && i < 16);
+        run_end(&run);
+    }
+}
+
 /* The same for leaks; blocks in use do not count, and reclaimed images are in the report. */
 static void test_leaks_stay(void **state)
 {
@@ -458,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_what_is_taken),
         cmocka_unit_test(test_the_program_stays),
         cmocka_unit_test(test_errors_stay),
+        cmocka_unit_test(test_blocks_stay),
         cmocka_unit_test(test_leaks_stay),
         cmocka_unit_test(test_area_used_again),
         cmocka_unit_test(test_exec_leaves_the_old_image),
