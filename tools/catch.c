@@ -58,6 +58,16 @@ static int find(const struct options *o, struct search *s, char err[TOOLS_ERROR_
     return bad ? fail(err, bad, "option catch: %.250s", s->err) : 0;
 }
 
+int check_stacks(const struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    bool is_catch = *option_text(o, "catch");
+    if ((!is_catch && !option_flag(o, "rerun")) || option_number(o, "frames", 1) > 0)
+        return 0;
+    return fail(err, -EINVAL,
+                "option %s: it guards blocks by their allocation stacks: leave out --frames=0",
+                is_catch ? "catch" : "rerun");
+}
+
 int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES])
 {
     char list[OPTIONS_TEXT_BYTES], stacks[CATCH_MOST * REPORT_GUARD_BYTES] = "";

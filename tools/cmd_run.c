@@ -167,8 +167,8 @@ static int prepare(struct run *r)
     int bad = inspect_program(r->argv[0], &r->program, r->err);
     if (bad)
         return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
-    if (catch_begin(&r->options, r->program.path, r->err) || take_environment(r) ||
-        check_log_name(r) || make_counters(r) ||
+    if (check_stacks(&r->options, r->err) || catch_begin(&r->options, r->program.path, r->err) ||
+        take_environment(r) || check_log_name(r) || make_counters(r) ||
         finding_rules_read(&r->options, &r->finding_rules, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))
         return report_failure(r, STATUS_SETUP);

@@ -79,6 +79,9 @@ bool pager_end(struct pager *p);
  */
 int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES]);
 
+/* --catch and --rerun need stacks.  -EINVAL: there are none, by --frames=0. */
+int check_stacks(const struct options *o, char err[TOOLS_ERROR_BYTES]);
+
 /* ---- rerun.c --------------------------------------------------------------------------------- */
 
 /* main's arguments, and the position in standard input, for a second run. */

@@ -132,6 +132,10 @@ for given, words in (("wua-00000000", "there is no wua-00000000 in "), ("nonsens
           ("", True, True))
 done = run("--catch=" + late, "--guard=all", PROGRAM, "end_of_9", status=125)
 check("--catch with --guard", done.stderr, "rtcheck: option catch: it guards blocks itself: leave out --guard\n")
+for option, given in (("catch", "--catch=" + late), ("rerun", "--rerun")):
+    done = run(given, "--frames=0", PROGRAM, "end_of_9", status=125)
+    check(given + " without stacks", (done.stdout, done.stderr),
+          ("", "rtcheck: option %s: it guards blocks by their allocation stacks: leave out --frames=0\n" % option))
 done = run("--catch=" + late, PROGRAM, "end_of_9", status=125, variables={"XDG_STATE_HOME": os.getcwd() + "/none"})
 check("no run is kept", done.stdout, "")
 end()
