@@ -1,4 +1,9 @@
-/* find_run.c - run files, if the command line names none: those kept, and those of runs by hand. */
+/*
+ * find_run.c - run files, if the command line names none: those kept, and those of runs by hand.
+ *
+ * The start of a run by hand is in its file.  Hundreds of such files may be there, so a search opens
+ * one only if it can be the newest that is left: it cannot have started after its last change.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -10,18 +15,19 @@
 
 #include "tools.h"
 
-#define OTHERS_MAX (RUNS_KEPT_MAX + 64u)
+#define SECOND_NS 1000000000u
 
 struct found {
-    char path[PATH_MAX];
-    uint64_t start_ns;
+    char *path;
+    uint64_t time_ns; /* the run's start, or a kept run's end; unread: the start is not later */
+    bool is_unread;
     dev_t dev;
     ino_t ino;
 };
 
 struct finds {
-    struct found at[OTHERS_MAX];
-    unsigned count;
+    struct found *at;
+    unsigned count, room;
 };
 
 static bool is_known(const struct finds *f, const struct stat *st)
@@ -32,28 +38,55 @@ static bool is_known(const struct finds *f, const struct stat *st)
     return false;
 }
 
-/* Has the run ended, and is its report still missing?  A file kept on purpose always counts. */
-static bool is_to_be_reported(struct report *r, bool is_kept)
+/* Without memory for it, a file is left out. */
+static void add(struct finds *f, const char *path, struct found found)
 {
-    return is_kept || (report_run(r)->reported == 0 && report_running(r) == 0);
+    if (f->count == f->room) {
+        unsigned room = f->room ? 2 * f->room : 32;
+        struct found *more = realloc(f->at, room * sizeof *more);
+        if (!more)
+            return;
+        f->at = more;
+        f->room = room;
+    }
+    found.path = strdup(path);
+    if (found.path)
+        f->at[f->count++] = found;
+}
+
+static void drop(struct finds *f, unsigned i)
+{
+    free(f->at[i].path);
+    f->at[i] = f->at[--f->count];
+}
+
+static void finds_free(struct finds *f)
+{
+    while (f->count > 0)
+        drop(f, f->count - 1);
+    free(f->at);
+}
+
+static uint64_t time_of(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * SECOND_NS + (uint64_t)t->tv_nsec;
+}
+
+/* The last change of a file; the clock of a file system is some milliseconds late. */
+static uint64_t last_change(const struct stat *st)
+{
+    uint64_t inode = time_of(&st->st_ctim), data = time_of(&st->st_mtim);
+
+    return (inode > data ? inode : data) + SECOND_NS;
 }
 
 /* Files of other users are not opened: in /tmp any user can create one. */
-static void consider(struct finds *f, const char *path, bool is_kept)
+static void consider(struct finds *f, const char *path)
 {
-    char err[REPORT_ERROR_BYTES];
-    struct report *r;
     struct stat st;
 
-    if (f->count == OTHERS_MAX || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid != geteuid() || is_known(f, &st) || report_open(&r, path, err) != 0)
-        return;
-    if (is_to_be_reported(r, is_kept)) {
-        struct found *found = &f->at[f->count++];
-        *found = (struct found){"", report_run(r)->start_ns, st.st_dev, st.st_ino};
-        snprintf(found->path, sizeof found->path, "%s", path);
-    }
-    report_close(r);
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !is_known(f, &st))
+        add(f, path, (struct found){NULL, last_change(&st), true, st.st_dev, st.st_ino});
 }
 
 static void consider_folder(struct finds *f, const char *folder)
@@ -67,14 +100,21 @@ static void consider_folder(struct finds *f, const char *folder)
     while ((entry = readdir(dir)))
         if (fnmatch("rtcheck.*.pool", entry->d_name, 0) == 0 &&
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
-            consider(f, path, false);
+            consider(f, path);
     closedir(dir);
 }
 
-static int newest_first(const void *a_, const void *b_)
+static bool read_start(const char *path, uint64_t *start_ns, bool *is_to_be_reported)
 {
-    const struct found *a = a_, *b = b_;
-    return a->start_ns > b->start_ns ? -1 : a->start_ns < b->start_ns;
+    char err[REPORT_ERROR_BYTES];
+    struct report *r;
+
+    if (report_open(&r, path, err) != 0)
+        return false;
+    *start_ns = report_run(r)->start_ns;
+    *is_to_be_reported = report_run(r)->reported == 0 && report_running(r) == 0;
+    report_close(r);
+    return true;
 }
 
 /* The newest that can be read; or all, which the caller opens one after the other. */
@@ -83,22 +123,18 @@ static void consider_kept(struct finds *f, bool all)
     size_t count;
     struct kept_run *runs = state_runs(&count);
 
-    for (size_t i = 0; i < count && f->count < OTHERS_MAX && (all || f->count == 0); i++) {
-        if (!all) {
-            consider(f, runs[i].path, true);
-            continue;
-        }
-        struct found *found = &f->at[f->count++];
-        *found = (struct found){.start_ns = (uint64_t)runs[i].time.tv_sec * 1000000000u +
-                                            (uint64_t)runs[i].time.tv_nsec};
-        snprintf(found->path, sizeof found->path, "%s", runs[i].path);
+    for (size_t i = 0; i < count && (all || f->count == 0); i++) {
+        uint64_t ns = time_of(&runs[i].time);
+        bool is_unreported; /* a file that is kept on purpose always counts */
+        if (all || read_start(runs[i].path, &ns, &is_unreported))
+            add(f, runs[i].path, (struct found){.time_ns = ns});
     }
     free(runs);
 }
 
 static void find_all(struct finds *f, const struct options *o, bool all_kept)
 {
-    f->count = 0;
+    *f = (struct finds){0};
     consider_kept(f, all_kept);
     if (o)
         consider_folder(f, option_text(o, "pool-dir"));
@@ -107,19 +143,47 @@ static void find_all(struct finds *f, const struct options *o, bool all_kept)
     consider_folder(f, "/dev/shm");
     consider_folder(f, getenv("TMPDIR"));
     consider_folder(f, "/tmp");
-    qsort(f->at, f->count, sizeof f->at[0], newest_first);
 }
 
-static int find(struct finds **f, const struct options *o, bool all_kept,
-                char err[TOOLS_ERROR_BYTES])
+static unsigned newest_of(const struct finds *f)
 {
-    *f = malloc(sizeof **f);
-    if (!*f)
-        return fail(err, -ENOMEM, "no memory");
-    find_all(*f, o, all_kept);
-    if ((*f)->count > 0)
-        return 0;
-    free(*f);
+    unsigned newest = 0;
+
+    for (unsigned i = 1; i < f->count; i++)
+        if (f->at[i].time_ns > f->at[newest].time_ns)
+            newest = i;
+    return newest;
+}
+
+/* Replace the last change by the start, or drop the file if its run is not to be reported. */
+static void read_found(struct finds *f, unsigned i)
+{
+    struct found *found = &f->at[i];
+    bool is_to_be_reported;
+
+    found->is_unread = false;
+    if (!read_start(found->path, &found->time_ns, &is_to_be_reported) || !is_to_be_reported)
+        drop(f, i);
+}
+
+/* Take the path of the newest run, freed by the caller.  NULL: there is none. */
+static char *take_newest(struct finds *f)
+{
+    while (f->count > 0) {
+        unsigned i = newest_of(f);
+        char *path = f->at[i].path;
+        if (f->at[i].is_unread) {
+            read_found(f, i);
+        } else {
+            f->at[i] = f->at[--f->count];
+            return path;
+        }
+    }
+    return NULL;
+}
+
+static int fail_none(char err[TOOLS_ERROR_BYTES])
+{
     return fail(err, -ENOENT,
                 "no run to report: no file was kept, none was left by a killed process");
 }
@@ -127,32 +191,40 @@ static int find(struct finds **f, const struct options *o, bool all_kept,
 int find_run(const struct options *o, char *path, size_t room, FILE *out,
              char err[TOOLS_ERROR_BYTES])
 {
-    struct finds *f;
-    int bad = find(&f, o, false, err);
+    struct finds f;
 
-    if (bad)
-        return bad;
-    snprintf(path, room, "%s", f->at[0].path);
+    find_all(&f, o, false);
+    for (unsigned i = f.count; i-- > 0;)
+        if (f.at[i].is_unread)
+            read_found(&f, i);
+    char *newest = take_newest(&f);
+    if (!newest) {
+        finds_free(&f);
+        return fail_none(err);
+    }
+    snprintf(path, room, "%s", newest);
+    free(newest);
     if (out) {
         fprintf(out, "rtcheck: run file %s\n", path);
-        for (unsigned i = 1; i < f->count; i++)
-            fprintf(out, "  also there: %s\n", f->at[i].path);
+        for (char *other; (other = take_newest(&f)); free(other))
+            fprintf(out, "  also there: %s\n", other);
     }
-    free(f);
+    finds_free(&f);
     return 0;
 }
 
 int find_run_where(const struct options *o, int (*look)(const char *path, void *data), void *data,
                    char err[TOOLS_ERROR_BYTES])
 {
-    struct finds *f;
-    int got = find(&f, o, true, err);
+    struct finds f;
+    bool is_any = false;
+    int got = -ENOENT;
 
-    if (got)
-        return got;
-    got = -ENOENT;
-    for (unsigned i = 0; i < f->count && got == -ENOENT; i++)
-        got = look(f->at[i].path, data);
-    free(f);
-    return got;
+    find_all(&f, o, true);
+    for (char *path; got == -ENOENT && (path = take_newest(&f)); free(path)) {
+        is_any = true;
+        got = look(path, data);
+    }
+    finds_free(&f);
+    return is_any ? got : fail_none(err);
 }

@@ -4,6 +4,7 @@
 """Kept runs: their names, the link to the last one, rtcheck list, how many are kept; and many runs in parallel, of
 which each finds its own findings by show, suppress and report."""
 import concurrent.futures
+import ctypes
 import os
 import pathlib
 import re
@@ -23,9 +24,9 @@ def must(holds, *what):
         sys.exit(1)
 
 
-def run(*words, state=STATE):
+def run(*words, state=STATE, left="none"):
     return subprocess.run([RTCHECK, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "XDG_STATE_HOME": str(state), "TMPDIR": "none", "XDG_RUNTIME_DIR": "none"})
+                          env={**os.environ, "XDG_STATE_HOME": str(state), "TMPDIR": "none", "XDG_RUNTIME_DIR": str(left)})
 
 
 def listed():
@@ -132,6 +133,52 @@ def blocks_in_use(program):
     must("run file" not in run("--memuse", "--quiet", program, "6000").stderr, "nothing was printed")
 
 
+def opened(folder, action):
+    """(result of the action, files in the folder that it opened)"""
+    libc = ctypes.CDLL(None)
+    events = libc.inotify_init1(os.O_NONBLOCK)
+    must(libc.inotify_add_watch(events, str(folder).encode(), 0x20) > 0, "IN_OPEN")  # from sys/inotify.h
+    result = action()
+    try:
+        names = re.findall(rb"rtcheck[^\0]*", os.read(events, 65536))
+    except BlockingIOError:
+        names = []
+    os.close(events)
+    return result, {name.decode() for name in names}
+
+
+def left_and_kept():
+    """Of kept runs and those that killed programs have left, the newest that has an id; files of older ones are not opened."""
+    left = pathlib.Path("left").absolute()
+    left.mkdir()
+    pathlib.Path("twice.c").write_text(
+        "#include <signal.h>\n#include <stdlib.h>\nint main(int argc, char **argv) { char *volatile p = malloc(atoi(argv[1]));"
+        " free(p); free(p); return argc > 2 ? raise(SIGKILL) : 0; }\n")
+    subprocess.run(["gcc", "-g", "-O0", "-w", "twice.c", "-o", "twice"], check=True)
+    env = {"PATH": os.environ["PATH"], "LD_PRELOAD": os.environ["RTC_BUILD"] + "/lib/librtcheck.so", "RTCHECK_POOL_DIR": str(left)}
+
+    def leave(size):
+        before = set(os.listdir(left))
+        subprocess.run(["./twice", str(size), "killed"], env=env, check=False)
+        return (set(os.listdir(left)) - before).pop()
+
+    def shown():
+        done, files = opened(left, lambda: run("show", name, left=left))
+        return int(re.search(r"(\d+)-byte block", done.stdout)[1]), files
+
+    first = leave(100)
+    done = run("./twice", "200")
+    name, path = re.search(r"duf-[0-9a-f]{8}", done.stderr)[0], re.search("run file: (.*)", done.stderr)[1]
+    must(shown()[0] == 200, "the kept run is newer", shown())
+    second = leave(300)
+    must(shown()[0] == 300 and second in shown()[1], "a killed run is newer", shown())
+    now = time.time() + 5
+    os.utime(path, (now, now))
+    must(shown() == (200, set()), "the kept run is newer by far", shown())
+    done, files = opened(left, lambda: run("show", "duf-00000000", left=left))
+    must(done.returncode == 1 and files == {first, second}, "an id that no run has", done, files)
+
+
 def equal_pids(program):
     """Containers that share the directory have the same pids: a run whose name is there gets another, and both are found."""
     scene = ["unshare", "-Urpf", "--mount-proc"]
@@ -203,5 +250,6 @@ limits("./program")
 temporary("./program")
 newest_that_has_it("./program")
 blocks_in_use("./program")
+left_and_kept()
 equal_pids("./program")
 in_parallel("./program")
