@@ -11,20 +11,11 @@
 #include "guard.h"
 #include "heap_priv.h"
 #include "heap.h"
-#include "../in_child.h"
+#include "heap_of_image.h"
 
 #include <cmocka.h>
 
 #define MANY 200u
-
-static void start(void)
-{
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
-    image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start(NULL);
-    slab_start();
-    MUST(threads_register() == self && self);
-}
 
 static char *take_at(size_t n, size_t align, struct guard_place place, struct found *f)
 {
@@ -146,7 +137,7 @@ static void refused(void)
 
 static void all(void)
 {
-    start();
+    heap_of_image();
     sizes();
     gaps();
     reuse();

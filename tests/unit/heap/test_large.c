@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "heap.h"
-#include "../in_child.h"
+#include "heap_of_image.h"
 #include "../step.h"
 
 #include <cmocka.h>
@@ -23,11 +23,7 @@ static unsigned looked, wrong;
 static void start(void)
 {
     bool clean;
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
-    image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start(NULL);
-    slab_start();
-    MUST(threads_register() == self && self);
+    heap_of_image();
     MUST(large_take(UNITS(2), 16, &clean, &block));
     block_publish(pool_record(&block, epoch_page->epoch),
                   &(struct block_birth){.mark = MARK_FIRST});

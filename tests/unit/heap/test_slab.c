@@ -16,7 +16,7 @@
 
 #include "heap.h"
 #include "../chance.h"
-#include "../in_child.h"
+#include "heap_of_image.h"
 
 #include <cmocka.h>
 
@@ -28,15 +28,6 @@
 #define SEED 20261120u
 #define LIVE_MAX 6000u
 #define THREADS 4u
-
-static void start(void)
-{
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
-    image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start(NULL);
-    slab_start();
-    MUST(threads_register() == self && self);
-}
 
 static uint64_t bytes_in_use(void)
 {
@@ -117,7 +108,7 @@ static struct held held[THREADS][LIVE_MAX];
 static void one_thread(void)
 {
     uint64_t random = SEED, most = 0;
-    start();
+    heap_of_image();
     uint64_t before = bytes_in_use();
     for (uint32_t round = 0; round < 6; round++) {
         churn(held[0], LIVE_MAX, SIZE_CLASSES - 20, STEPS / 6, &random);
@@ -138,7 +129,7 @@ static void one_thread(void)
 /* All slots of a slab are used before there is another slab, and each once. */
 static void whole_slabs(void)
 {
-    start();
+    heap_of_image();
     for (uint32_t class = 0; class < SIZE_CLASSES; class ++) {
         static uint64_t *block[2 * SLOTS_MAX];
         uint32_t slots = size_class[class].slots - 1, n = 0; /* the first is a redzone */
@@ -204,7 +195,7 @@ static void *work(void *number)
 static void more_threads(void)
 {
     pthread_t thread[THREADS];
-    start();
+    heap_of_image();
     uint64_t before = bytes_in_use();
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_mutex_init(&passing[i], NULL);
@@ -231,7 +222,7 @@ static void for_handlers(void)
                 {1, 32768, 3},  {1, 65536, 3},  {131071, 1, 3},  {131072, 1, HANDLER_CLASSES},
                 {1, 131072, HANDLER_CLASSES}, {SIZE_MAX, 1, HANDLER_CLASSES}};
     /* clang-format on */
-    start();
+    heap_of_image();
     for (size_t i = 0; i < countof(rows); i++) {
         char *p = slab_take_in_handler(rows[i].request, rows[i].align);
         MUST(!p == (rows[i].class == HANDLER_CLASSES));
@@ -274,7 +265,7 @@ static void *handler_work(void *number)
 static void handlers_together(void)
 {
     pthread_t thread[THREADS];
-    start();
+    heap_of_image();
     for (uintptr_t i = 0; i < THREADS; i++)
         MUST(pthread_create(&thread[i], NULL, handler_work, (void *)i) == 0);
     for (uint32_t i = 0; i < THREADS; i++)
