@@ -423,22 +423,21 @@ static void origin_put(struct wording *w, bool is_whole)
         fputs(", possibly an older block at this address", w->out);
 }
 
-/* A read of `access_length` bytes, of which `bytes` are uninitialised; without an address, of a value. */
+/* `bytes` of `access_length` are uninitialised; without an address, an argument is. */
 static void format_rui(struct wording *w)
 {
     const struct error *e = w->e;
     const char *name = entry_name(e->entry);
     bool is_whole = e->bytes >= e->access_length;
 
-    fputs("read of ", w->out);
+    fputs("uninitialised read of ", w->out);
+    if (!is_whole)
+        fprintf(w->out, "%llu of ", (unsigned long long)e->bytes);
     if (e->address == 0)
         fputs("an argument", w->out);
     else
         bytes_put(w, e->access_length);
-    fprintf(w->out, " by %s, ", name ? name : "a call");
-    if (!is_whole)
-        fprintf(w->out, "%llu of them ", (unsigned long long)e->bytes);
-    fputs("uninitialised", w->out);
+    fprintf(w->out, " by %s", name ? name : "a call");
     origin_put(w, is_whole);
 }
 

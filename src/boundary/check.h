@@ -142,6 +142,12 @@ ALWAYS_INLINE bool is_skipped(const void *site)
 #define READS(p, n, name) CHECK(p, n, false, name)
 #define WRITES(p, n, name) CHECK(p, n, true, name)
 
+/* Is there something to check in what is read there?  Strings elsewhere may be copies of a block's fill. */
+ALWAYS_INLINE bool is_of_interest(const void *p)
+{
+    return is_in_heap(p) || unlikely(fill_is_sought && p);
+}
+
 /* Before or after the call: what the program does next depends on these bytes, or they leave it. */
 #define USES(p, n, name)                                      \
     do {                                                      \

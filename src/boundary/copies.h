@@ -104,9 +104,9 @@ ALWAYS_INLINE uint64_t compared(const void *a, const void *b, uint64_t bytes, ui
     return known < bytes && NEXT_OF(memcmp)(a, b, known) != 0 ? known : bytes;
 }
 
-/* What was compared, up to the first byte that differs, must be initialised. */
-static inline void search_compared(const char *a, const char *b, uint64_t bytes, uint32_t entry,
-                                   const struct entry *at)
+/* What libc has compared, up to the first byte that differs, must be initialised.  Returns its result. */
+static inline int search_compared(int result, const char *a, const char *b, uint64_t bytes,
+                                  uint32_t entry, const struct entry *at)
 {
     uint64_t n = 0;
     while (n < bytes && a[n] == b[n])
@@ -114,18 +114,18 @@ static inline void search_compared(const char *a, const char *b, uint64_t bytes,
     n += n < bytes;
     uninitialised_search(a, n, entry, at);
     uninitialised_search(b, n, entry, at);
+    return result;
 }
 
 #define COMPARISON(name, entry, type, element, bytes_of_n)                                        \
     static COLD int checked_##name(const type *a, const type *b, size_t n)                        \
     {                                                                                             \
-        if (access_is_on) {                                                                       \
-            uint64_t used_ = compared(a, b, bytes_of_n(n), element);                              \
-            READS(a, used_, entry);                                                               \
-            READS(b, used_, entry);                                                               \
-            if (unlikely(fill_is_sought))                                                         \
-                search_compared((const void *)a, (const void *)b, used_, ENTRY_##entry, CALLER);  \
-        }                                                                                         \
+        uint64_t used_ = access_is_on ? compared(a, b, bytes_of_n(n), element) : 0;               \
+        READS(a, used_, entry);                                                                   \
+        READS(b, used_, entry);                                                                   \
+        if (unlikely(fill_is_sought))                                                             \
+            return search_compared(NEXT_OF(name)(a, b, n), (const void *)a, (const void *)b,      \
+                                   used_, ENTRY_##entry, CALLER);                                 \
         return NEXT_OF(name)(a, b, n);                                                            \
     }                                                                                             \
     EXPORT int name(const type *a, const type *b, size_t n)                                       \

@@ -91,7 +91,7 @@ static void check_written(const void *p, uint64_t bytes, uint32_t entry, const s
 static void check_string(const void *s, int limit, bool is_wide, bool is_write, uint32_t entry,
                          const struct entry *at)
 {
-    if (!is_in_heap(s))
+    if (!is_of_interest(s))
         return;
     uint64_t bytes = 0;
     if (is_wide)

@@ -68,7 +68,7 @@ static NOINLINE void *searched_memchr(const void *in, const char *end, size_t n)
 
 EXPORT void *memchr(const void *in, int c, size_t n)
 {
-    if (!is_in_heap(in) || is_skipped(SITE))
+    if (!is_of_interest(in) || is_skipped(SITE))
         return NEXT_OF(memchr)(in, c, n);
     return searched_memchr(in, NEXT_OF(memchr)(in, c, n), n);
 }

@@ -57,9 +57,9 @@ READ_BLOCK(__fread_unlocked_chk, FREAD,
             READS(from, product(size, n), FWRITE);                                       \
         else                                                                             \
             opens_guards(from, product(size, n));                                        \
-        if (unlikely(fill_is_sought))                                                    \
-            uninitialised_search_any(from, product(size, n), ENTRY_FWRITE, CALLER);      \
-        return NEXT_OF(name)(from, size, n, stream);                                     \
+        size_t complete = NEXT_OF(name)(from, size, n, stream);                          \
+        USES(from, product(size, complete), FWRITE);                                     \
+        return complete;                                                                 \
     }                                                                                    \
     static_assert(true, "ends with a semicolon")
 

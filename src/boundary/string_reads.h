@@ -14,14 +14,14 @@ ALWAYS_INLINE void string_read(const char *s, uint64_t bytes, uint32_t entry,
 {
     if (is_in_heap(s) && unlikely(!is_allowed(s, bytes)))
         access_refused_search(s, bytes, entry, at);
-    else if (is_in_heap(s) && unlikely(fill_is_sought))
+    if (unlikely(fill_is_sought))
         uninitialised_search(s, bytes, entry, at);
 }
 
 /* A string is read up to and including its end. */
 ALWAYS_INLINE void string_read_whole(const char *s, uint32_t entry, const struct entry *at)
 {
-    if (is_in_heap(s))
+    if (is_of_interest(s))
         string_read(s, NEXT_OF(strlen)(s) + 1, entry, at);
 }
 

@@ -13,14 +13,14 @@
 /* Check a string that is read up to and including its end. */
 #define READS_STRING(s, name)                             \
     do {                                                  \
-        if (is_in_heap(s))                                \
+        if (is_of_interest(s))                            \
             READ_STRING(s, NEXT_OF(strlen)(s) + 1, name); \
     } while (0)
 
 /* The same up to at most n bytes. */
 #define READS_STRING_N(s, n, name)                    \
     do {                                              \
-        if (is_in_heap(s))                            \
+        if (is_of_interest(s))                        \
             READ_STRING(s, string_bytes(s, n), name); \
     } while (0)
 
@@ -46,7 +46,7 @@ static NOINLINE size_t measured(const char *s, size_t length)
 
 EXPORT size_t strlen(const char *s)
 {
-    if (!is_in_heap(s) || is_skipped(SITE))
+    if (!is_of_interest(s) || is_skipped(SITE))
         return NEXT_OF(strlen)(s);
     return measured(s, NEXT_OF(strlen)(s));
 }
@@ -283,8 +283,8 @@ static COLD void compare_slowly(const struct comparison *c, const struct entry *
         access_refused(&(struct access){.at = c->b, .bytes = b + 1, .entry = c->entry}, at);
 }
 
-/* What was compared, up to the first difference, must be initialised. */
-static COLD void search_compared(const struct comparison *c, const struct entry *at)
+/* What libc has compared, up to the first difference, must be initialised.  Returns its result. */
+static COLD int search_compared(int result, const struct comparison *c, const struct entry *at)
 {
     uint64_t n = 0;
     while (n < c->n && c->a[n] &&
@@ -293,6 +293,7 @@ static COLD void search_compared(const struct comparison *c, const struct entry 
     n += n < c->n;
     uninitialised_search(c->a, n, c->entry, at);
     uninitialised_search(c->b, n, c->entry, at);
+    return result;
 }
 
 /* Is it certain, without looking at the characters one by one, that only the block is read? */
@@ -301,21 +302,24 @@ ALWAYS_INLINE bool is_good_string(const char *s, size_t n)
     return !is_in_heap(s) || is_allowed(s, string_bytes_in_block(s, n));
 }
 
-#define CHECK_COMPARISON(a, b, n, caseless, name)                                           \
-    do {                                                                                    \
-        if ((is_in_heap(a) || is_in_heap(b)) && !is_skipped(SITE) &&                        \
-            unlikely(!is_good_string(a, n) || !is_good_string(b, n)))                       \
-            compare_slowly(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER);  \
-        if (unlikely(fill_is_sought))                                                       \
-            search_compared(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER); \
+#define CHECK_COMPARISON(a, b, n, caseless, name)                                          \
+    do {                                                                                   \
+        if ((is_in_heap(a) || is_in_heap(b)) && !is_skipped(SITE) &&                       \
+            unlikely(!is_good_string(a, n) || !is_good_string(b, n)))                      \
+            compare_slowly(&(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER); \
     } while (0)
 
-#define COMPARISON(name, entry, caseless)                  \
-    EXPORT int name(const char *a, const char *b)          \
-    {                                                      \
-        CHECK_COMPARISON(a, b, SIZE_MAX, caseless, entry); \
-        return NEXT_OF(name)(a, b);                        \
-    }                                                      \
+#define SEARCHED(result, a, b, n, caseless, name) \
+    search_compared(result, &(struct comparison){a, b, n, caseless, ENTRY_##name}, CALLER)
+
+#define COMPARISON(name, entry, caseless)                                          \
+    EXPORT int name(const char *a, const char *b)                                  \
+    {                                                                              \
+        CHECK_COMPARISON(a, b, SIZE_MAX, caseless, entry);                         \
+        if (unlikely(fill_is_sought))                                              \
+            return SEARCHED(NEXT_OF(name)(a, b), a, b, SIZE_MAX, caseless, entry); \
+        return NEXT_OF(name)(a, b);                                                \
+    }                                                                              \
     static_assert(true, "ends with a semicolon")
 
 COMPARISON(strcmp, STRCMP, false);
@@ -324,12 +328,14 @@ COMPARISON(strcasecmp, STRCASECMP, true);
 COMPARISON(strcoll, STRCOLL, false);
 COMPARISON(strverscmp, STRVERSCMP, false);
 
-#define COMPARISON_N(name, entry, caseless)                 \
-    EXPORT int name(const char *a, const char *b, size_t n) \
-    {                                                       \
-        CHECK_COMPARISON(a, b, n, caseless, entry);         \
-        return NEXT_OF(name)(a, b, n);                      \
-    }                                                       \
+#define COMPARISON_N(name, entry, caseless)                                    \
+    EXPORT int name(const char *a, const char *b, size_t n)                    \
+    {                                                                          \
+        CHECK_COMPARISON(a, b, n, caseless, entry);                            \
+        if (unlikely(fill_is_sought))                                          \
+            return SEARCHED(NEXT_OF(name)(a, b, n), a, b, n, caseless, entry); \
+        return NEXT_OF(name)(a, b, n);                                         \
+    }                                                                          \
     static_assert(true, "ends with a semicolon")
 
 COMPARISON_N(strncmp, STRNCMP, false);

@@ -112,12 +112,31 @@ ALWAYS_INLINE void check_range(uint64_t p, uint64_t n, bool is_write, uint32_t e
 ALWAYS_INLINE void check_data(uint64_t p, uint64_t n, uint32_t entry, const struct entry *at)
 {
     check_range(p, n, false, entry, at);
-    if (unlikely(fill_is_sought))
+    if (unlikely(fill_is_sought) && n <= INT64_MAX)
         uninitialised_search_any((const void *)p, n, entry, at);
 }
 
 /* Of a string that libc reads up to its end: longer ones are checked this far. */
 #define STRING_MOST UINT32_MAX
+
+/*
+ * The end of a string of at most n bytes; NULL: there is none.  The program may have made pages of a large
+ * block inaccessible: there the kernel refuses the string.
+ */
+static const char *end_of(const char *s, uint64_t n)
+{
+    if (!may_be_guarded(s))
+        return NEXT_OF(memchr)(s, 0, n);
+    while (n > 0) {
+        uint64_t left = PAGE_BYTES - (uintptr_t)s % PAGE_BYTES, part = left < n ? left : n;
+        const char *end = os_is_readable((uintptr_t)s) ? NEXT_OF(memchr)(s, 0, part) : s;
+        if (end)
+            return end;
+        s += part;
+        n -= part;
+    }
+    return NULL;
+}
 
 /*
  * A string of which at most `most` bytes are read. Nothing beyond the block is read here: a guard may
@@ -127,9 +146,10 @@ static NOINLINE void check_string(const char *s, uint64_t most, uint32_t entry,
                                   const struct entry *at)
 {
     uint64_t allowed = access_allowed((uintptr_t)s, most);
+    const char *end = end_of(s, allowed);
     if (unlikely(fill_is_sought))
-        uninitialised_search(s, NEXT_OF(strnlen)(s, allowed), entry, at);
-    if (allowed == most || NEXT_OF(memchr)(s, 0, allowed))
+        uninitialised_search_any(s, end ? (uint64_t)(end - s) : allowed, entry, at);
+    if (allowed == most || end)
         return;
     refuse(s, allowed + 1, false, entry, at);
     access_by_kernel(s, most);

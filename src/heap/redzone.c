@@ -466,6 +466,15 @@ void fill_put_new(void *block, uint64_t request)
         memset(block, pool_knobs.malloc_fill, request);
 }
 
+void fill_put_grown(void *block, uint64_t from, uint64_t request)
+{
+    uint64_t word = pool_knobs.malloc_fill == FILL_OF_BLOCK
+                        ? fill_word_of(FILL_TAG_NEW, (uintptr_t)block)
+                        : (uint8_t)pool_knobs.malloc_fill * BYTE_REPEATED;
+    for (uint64_t at = from; at < request; at++)
+        ((uint8_t *)block)[at] = (uint8_t)(word >> at % sizeof word * 8);
+}
+
 void fill_put(void *block, uint64_t request)
 {
     uint64_t word = fill_word(block);

@@ -112,7 +112,8 @@ void redzone_move(void *slot, uint32_t class, uint64_t request);
 bool fill_damage(const void *block, uint64_t request, uint64_t word, uint64_t stacks,
                  struct damage *out);
 void fill_put(void *block, uint64_t request);
-void fill_put_new(void *block, uint64_t request); /* malloc_fill is not -1 */
+void fill_put_new(void *block, uint64_t request);                  /* malloc_fill is not -1 */
+void fill_put_grown(void *block, uint64_t from, uint64_t request); /* the same, of the end */
 bool fill_is_intact(const void *block, uint64_t request);
 
 /*

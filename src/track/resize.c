@@ -143,6 +143,8 @@ void *track_realloc(void *p, size_t request, uint32_t op, const struct entry *at
         errno = ENOMEM;
         return NULL;
     }
+    if (old.done && unlikely(pool_knobs.malloc_fill >= 0) && request > old.request)
+        fill_put_grown(p, old.request, request);
     if (old.done)
         return p;
     cost_skip(2);

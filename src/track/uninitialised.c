@@ -114,19 +114,18 @@ void uninitialised_search(const void *p, uint64_t bytes, uint32_t entry, const s
     end(&s, entry, at);
 }
 
+/* A part of a block may be inaccessible, too: the program may change the protection of its pages. */
 void uninitialised_search_any(const void *p, uint64_t bytes, uint32_t entry, const struct entry *at)
 {
     struct search s = begin(p, bytes);
-    char part[512];
-    if (s.own) {
-        uninitialised_search(p, bytes, entry, at);
-        return;
-    }
-    for (uint64_t done = 0, n; done < bytes; done += n) {
-        n = bytes - done < sizeof part ? bytes - done : sizeof part;
-        if (os_copy(part, (const char *)p + done, n) != n)
+    uint64_t allowed = access_allowed((uintptr_t)p, bytes);
+    for (uint64_t done = 0, n; done < allowed && !os_sandboxed(); done += n) {
+        const char *part = (const char *)p + done;
+        uint64_t readable = PAGE_BYTES - (uintptr_t)part % PAGE_BYTES;
+        n = readable < allowed - done ? readable : allowed - done;
+        if (!os_is_readable((uintptr_t)part))
             break;
-        search(&s, part, s.found.start + done, n, n);
+        search(&s, part, (uintptr_t)part, n, readable);
     }
     end(&s, entry, at);
 }

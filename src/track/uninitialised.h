@@ -23,7 +23,7 @@ struct uninitialised {
  */
 void uninitialised_search(const void *p, uint64_t bytes, uint32_t entry, const struct entry *at);
 
-/* The same, of memory that may be unreadable: that part is not searched. */
+/* The same, of memory that may be unreadable: that part is not searched, and in a sandbox nothing. */
 void uninitialised_search_any(const void *p, uint64_t bytes, uint32_t entry,
                               const struct entry *at);
 

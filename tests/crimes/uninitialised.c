@@ -6,6 +6,7 @@
  *
  * A block has 48 bytes, of which those from 16 to 32 are not written. The status is 7.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -185,6 +187,38 @@ static void by_growth(void)
     free(p);
 }
 
+static void by_local_string(void)
+{
+    char *p = make(), local[BYTES] __attribute__((aligned(8)));
+    copy(local, p, BYTES);
+    result = (int)length(local);
+    free(p);
+}
+
+/* In place: the slot, or the pages, are larger. */
+static void grow(size_t from, size_t to)
+{
+    char *p = take(from);
+    must(p, "malloc");
+    fill(p, 0, (int)from);
+    char *q = retake(p, to);
+    must(p == q, "realloc in place");
+    if (is_set)
+        fill(q, 0, (int)to);
+    must(write(null_fd, q + from - 8, 16) == 16, "write");
+    free(q);
+}
+
+static void by_growth_in_slot(void)
+{
+    grow(100, 108);
+}
+
+static void by_growth_of_pages(void)
+{
+    grow(100000, 130000);
+}
+
 /* ---- values ------------------------------------------------------------------------------------ */
 
 static void by_integer(void)
@@ -333,6 +367,21 @@ static void copied_only(void)
     free(p);
 }
 
+/* Pages of a block that the program has made inaccessible: the kernel refuses them, as natively. */
+static void of_protected(void)
+{
+    const size_t page = 4096;
+    char *p = aligned_alloc(page, 50 * page);
+    must(p && write(null_fd, p, 0) == 0, "aligned_alloc");
+    memset(p, 'a', 50 * page);
+    must(mprotect(p + page, 49 * page, PROT_NONE) == 0, "mprotect");
+    must(write(ends[1], p + page, 10) == -1 && errno == EFAULT, "write");
+    must(open(p + page, O_RDONLY) == -1 && errno == EFAULT, "open");
+    must(open(p + page - 9, O_RDONLY) == -1 && errno == EFAULT, "open of both");
+    must(mprotect(p, 50 * page, PROT_READ | PROT_WRITE) == 0, "mprotect back");
+    free(p);
+}
+
 static void of_stack(void)
 {
     struct {
@@ -362,6 +411,9 @@ static const struct {
     {"copy_to_block", "write", 2 * BYTES, 16, -1, by_copy_to_block},
     {"freed", "write", BYTES, 16, -1, by_freed},
     {"growth", "write", BYTES, 16, -1, by_growth},
+    {"local_string", "strlen", BYTES, 16, -1, by_local_string},
+    {"growth_in_slot", "write", 16, 8, 100, by_growth_in_slot},
+    {"growth_of_pages", "write", 16, 8, 100000, by_growth_of_pages},
     {"integer", "fprintf", 8, 8, -1, by_integer},
     {"double", "fprintf", 8, 8, -1, by_double},
     {"many", "snprintf", 8, 8, -1, by_many},
@@ -378,6 +430,7 @@ static const struct {
     {"not_the_hole", "", 0, 0, 0, not_the_hole},
     {"of_calloc", "", 0, 0, 0, of_calloc},
     {"copied_only", "", 0, 0, 0, copied_only},
+    {"of_protected", "", 0, 0, 0, of_protected},
     {"of_stack", "", 0, 0, 0, of_stack},
 };
 

@@ -26,11 +26,11 @@ def errors_of(case, *options):
     return errors if done.returncode == 7 else [f"status {done.returncode}: {done.stderr}"]
 
 
-def sentence(function, length, count, offset):
+def sentence(function, length, count, offset, bytes_of):
     what = "an argument" if function in ("fprintf", "snprintf") and offset < 0 else f"{length} bytes"
-    some = "" if count == length else f"{count} of them "
+    some = "" if count == length else f"{count} of "
     place = "copied from" if offset < 0 else f"at offset {offset} of" if count == length else f"the first at offset {offset} of"
-    return f"read of {what} by {function}, {some}uninitialised, {place} a 48-byte block"
+    return f"uninitialised read of {some}{what} by {function}, {place} a {bytes_of} block"
 
 
 def found(line):
@@ -41,7 +41,7 @@ def found(line):
                                          "alloc_stack" in e, "free_stack" in e) for e in errors_of([case], FILL)]
     if function == "-":
         return case, got, []
-    return case, got, [("rui", sentence(function, length, count, offset), function, count, length, True, True,
+    return case, got, [("rui", sentence(function, length, count, offset, {"growth_of_pages": "130000-byte", "growth_in_slot": "108-byte"}.get(case, "48-byte")), function, count, length, True, True,
                         case in ("freed", "growth"))]
 
 
