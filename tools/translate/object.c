@@ -1,8 +1,8 @@
 /*
- * object.c - the ELF file: what it loads, its build-id, and the addresses that its tables contain.
+ * object.c - the ELF file: what it loads, and its build-id.
  *
  * Program headers have the ranges; section headers only what has no other place: which ranges are
- * tables of linkage, and relocations.
+ * tables of linkage.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +120,7 @@ static int examine(struct object *o, char err[TOOLS_ERROR_BYTES])
         (eh.e_type != ET_EXEC && eh.e_type != ET_DYN))
         return fail(err, -ENOEXEC, "no program or shared object of this machine");
     o->is_fixed = eh.e_type == ET_EXEC;
+    o->entry = eh.e_entry;
     bad = find_text(o, err);
     if (bad)
         return bad;
@@ -162,35 +163,4 @@ bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset)
         return false;
     *offset = (uint32_t)(address - o->text_address);
     return true;
-}
-
-static void visit_section(Elf_Scn *s, const GElf_Shdr *sh,
-                          void (*visit)(void *data, uint64_t address), void *data)
-{
-    Elf_Data *d = elf_getdata(s, NULL);
-    size_t count = d && sh->sh_entsize ? d->d_size / sh->sh_entsize : 0;
-    GElf_Sym symbol;
-    GElf_Rela rela;
-    GElf_Dyn dyn;
-
-    for (size_t i = 0; i < count && i < INT32_MAX; i++)
-        if (sh->sh_type == SHT_DYNSYM && gelf_getsym(d, (int)i, &symbol))
-            visit(data, symbol.st_value);
-        else if (sh->sh_type == SHT_RELA && gelf_getrela(d, (int)i, &rela))
-            visit(data, (uint64_t)rela.r_addend);
-        else if (sh->sh_type == SHT_DYNAMIC && gelf_getdyn(d, (int)i, &dyn))
-            visit(data, dyn.d_un.d_ptr);
-}
-
-void object_addresses(const struct object *o, void (*visit)(void *data, uint64_t address),
-                      void *data)
-{
-    GElf_Ehdr eh;
-    GElf_Shdr sh;
-
-    if (gelf_getehdr(o->elf, &eh))
-        visit(data, eh.e_entry);
-    for (Elf_Scn *s = NULL; (s = elf_nextscn(o->elf, s)) != NULL;)
-        if (gelf_getshdr(s, &sh) && (sh.sh_flags & SHF_ALLOC))
-            visit_section(s, &sh, visit, data);
 }

@@ -2,9 +2,10 @@
  * targets.c - instructions that an indirect branch or native code may reach.
  *
  * Each gets a jump to its copy (patches.c).  All addresses of code that the object contains count:
- * in symbols, relocations, dynamic entries and words of data, in tables of 32-bit distances whose
- * address an instruction takes, as the operand of lea, and as immediates where addresses are
- * fixed.  A target too many costs five bytes of dead code; one too few is caught when it traps.
+ * in words of data, in tables of 32-bit distances whose address an instruction takes, as the
+ * operand of lea, and as immediates where addresses are fixed.  Symbols, relocations and dynamic
+ * entries are loaded, so their words are among those of data.  A target too many costs five bytes
+ * of dead code; one too few is caught when it traps.
  */
 #include <string.h>
 
@@ -33,11 +34,6 @@ static bool mark(struct search *s, uint64_t address)
     uint32_t offset;
 
     return object_text_at(s->object, address, &offset) && mark_offset(s, offset);
-}
-
-static void visit(void *search, uint64_t address)
-{
-    mark(search, address);
 }
 
 static void mark_words(struct search *s, const struct data_range *r)
@@ -92,7 +88,7 @@ bool *targets_find(const struct code *c, const struct object *o, const struct fu
 {
     struct search s = {.code = c, .object = o, .is_target = zeroed(c->count, sizeof(bool))};
 
-    object_addresses(o, visit, &s);
+    mark(&s, o->entry);
     for (uint32_t n = 0; n < o->data_count; n++)
         mark_words(&s, &o->data[n]);
     for (uint32_t n = 0; n < c->count; n++) {

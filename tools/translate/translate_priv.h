@@ -33,6 +33,7 @@ struct object {
     uint64_t text_address;
     uint32_t text_bytes;
     uint8_t *content;
+    uint64_t entry;
     bool is_fixed; /* ET_EXEC: addresses may be 32-bit immediates */
     struct data_range *data;
     uint32_t data_count;
@@ -46,9 +47,6 @@ int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES])
 void object_close(struct object *o);
 /* Is the address in the text? Then *offset is its offset. */
 bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset);
-/* Call `visit` for each address that the file's headers, symbols and relocations contain. */
-void object_addresses(const struct object *o, void (*visit)(void *data, uint64_t address),
-                      void *data);
 
 /* ---- frames.c -------------------------------------------------------------------------------- */
 
