@@ -30,7 +30,7 @@ static struct object {
     struct plan_view plan;
     uint8_t *text, *copy;
 } objects[8];
-static unsigned object_count, traps;
+static unsigned object_count, traps, missed;
 static struct bad_access last;
 static uint64_t bad_count;
 
@@ -164,6 +164,15 @@ static void patch_text(const struct object *o)
     must(mprotect((void *)first, bytes, PROT_READ | PROT_EXEC) == 0, "mprotect");
 }
 
+/* Is it where the plan has a trap? Otherwise it is a target that the translator has missed. */
+static int is_planned(const struct object *o, uint64_t offset)
+{
+    for (uint64_t n = 0; n < o->plan.header->patches.count; n++)
+        if (o->plan.patches[n].original == offset)
+            return 1;
+    return 0;
+}
+
 static void on_trap(int signal, siginfo_t *info, void *context)
 {
     greg_t *pc = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -177,7 +186,10 @@ static void on_trap(int signal, siginfo_t *info, void *context)
                             : PLAN_NOWHERE;
         if (copy == PLAN_NOWHERE)
             continue;
-        traps++;
+        if (is_planned(o, offset))
+            traps++;
+        else
+            missed++;
         *pc = (greg_t)(o->copy + copy);
         return;
     }
@@ -215,5 +227,5 @@ __attribute__((destructor)) static void end(void)
     int fd = log && object_count > 0 ? open(log, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
 
     if (fd >= 0)
-        dprintf(fd, "bad %llu traps %u\n", (unsigned long long)bad_count, traps);
+        dprintf(fd, "bad %llu traps %u missed %u\n", (unsigned long long)bad_count, traps, missed);
 }

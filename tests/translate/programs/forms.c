@@ -61,7 +61,7 @@ static int negated(int n)
     return -n;
 }
 
-int (*const table[])(int) = {twice, negated, abs, toupper};
+int (*volatile table[])(int) = {twice, negated, abs, toupper};
 
 static int recursive(int n)
 {
