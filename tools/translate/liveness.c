@@ -11,77 +11,59 @@
  *   direct call  what is live at the callee's first instruction
  *   jump into another function: returns there also return to the callers of this one
  *
+ * Some registers are live only because code is unknown: all before an indirect jump, arguments
+ * before calls by the ABI.  If the callee changes such a register, no compiler relies on it after
+ * the call (callees.c).  Therefore each set is in 64 bits: what may be live, and in the upper half
+ * what a known instruction reads.
+ *
  * The ABI is used at calls by pointer and of other objects.  Code that was not decoded, or not as
  * one sequence, may read all registers.
  */
 #include <stdlib.h>
 
-#include "translate_priv.h"
+#include "liveness_priv.h"
 
-#define ARGUMENTS \
-    (BIT(RDI) | BIT(RSI) | BIT(RDX) | BIT(RCX) | BIT(R8) | BIT(R9) | BIT(RAX) | BIT(R10))
+#define KNOWN(set) ((set) | (uint64_t)(set) << 32)
+#define KNOWN_OF(live) ((live) >> 32 << 32)
+#define LIVE_KNOWN KNOWN(LIVE_ALL)
 #define PRESERVED (BIT(RBX) | BIT(RBP) | BIT(12) | BIT(13) | BIT(14) | BIT(15) | BIT(RSP))
 #define RESULTS (BIT(RAX) | BIT(RDX))
+#define ARGUMENTS \
+    (BIT(RDI) | BIT(RSI) | BIT(RDX) | BIT(RCX) | BIT(R8) | BIT(R9) | BIT(RAX) | BIT(R10))
 
-struct analysis {
-    const struct code *code;
-    const struct object *object;
-    const struct functions *functions;
-    const bool *is_target;
-    uint32_t *live;
-    /* Of each function, the last item for code outside of functions. */
-    uint32_t *at_return;
-    uint32_t *at_targets; /* of indirect branches */
-    bool changed;
-};
-
-static uint32_t item_of(const struct analysis *a, uint32_t function)
+static void set_dirty(struct analysis *a, uint32_t function)
 {
-    return function == NONE ? a->functions->count : function;
+    if (function != NONE)
+        a->is_dirty[a->range_of[function]] = true;
 }
 
-static void add_live(struct analysis *a, uint32_t *to, uint32_t live)
+static bool add_live(uint64_t *to, uint64_t live)
 {
     if ((*to | live) == *to)
-        return;
+        return false;
     *to |= live;
-    a->changed = true;
+    return true;
 }
 
-/* Is the code of this function one sequence of instructions, whose flow is seen? */
-static bool is_seen(const struct analysis *a, uint32_t function)
+static void add_at_return(struct analysis *a, uint32_t function, uint64_t live)
 {
-    if (function == NONE)
-        return false;
-    switch (a->functions->at[function].state) {
-    case PLAN_TRANSLATED:
-    case PLAN_LSDA:
-    case PLAN_UNMOVABLE:
-        return true;
-    default:
-        return false;
-    }
+    if (add_live(&a->at_return[function], live))
+        set_dirty(a, function);
 }
 
-static bool is_linkage(const struct analysis *a, const struct instruction *i)
+static uint64_t live_after(const struct analysis *a, uint32_t n)
 {
-    return i->function != NONE && a->functions->at[i->function].state == PLAN_LINKAGE;
+    return n + 1 < a->code->count ? a->live[n + 1] : LIVE_KNOWN;
 }
 
-static uint32_t live_after(const struct analysis *a, uint32_t n)
+static uint64_t before_abi_call(const struct instruction *i, uint64_t after)
 {
-    return n + 1 < a->code->count ? a->live[n + 1] : LIVE_ALL;
+    uint64_t lost = KNOWN((uint64_t)(FLAGS | (is_descriptor_call(i) ? 0 : BIT(R11))));
+
+    return KNOWN((uint64_t)i->use) | ARGUMENTS | (after & ~lost) | PRESERVED;
 }
 
-/* Before a call by the ABI.  call *(%rax) may be a TLS descriptor's, which preserves r11, too. */
-static uint32_t before_abi_call(const struct instruction *i, uint32_t after)
-{
-    bool is_descriptor = i->flow == FLOW_CALL_BY && i->operand.base == RAX;
-
-    return i->use | ARGUMENTS | (after & ~(FLAGS | (is_descriptor ? 0 : BIT(R11)))) | PRESERVED;
-}
-
-static uint32_t before_call(struct analysis *a, const struct instruction *i, uint32_t after)
+static uint64_t before_call(struct analysis *a, const struct instruction *i, uint64_t after)
 {
     uint32_t n = code_at(a->code, a->object, i->target);
     const struct instruction *to = n == NONE ? NULL : &a->code->at[n];
@@ -89,49 +71,69 @@ static uint32_t before_call(struct analysis *a, const struct instruction *i, uin
     if (to && is_linkage(a, to))
         return before_abi_call(i, after);
     if (!to || !is_seen(a, to->function))
-        return LIVE_ALL;
-    add_live(a, &a->at_return[to->function], is_seen(a, i->function) ? after : LIVE_ALL);
+        return LIVE_KNOWN;
+    after = KNOWN_OF(after) | after >> 32 | ((uint32_t)after & ~a->changed[to->function]);
+    add_at_return(a, to->function, is_seen(a, i->function) ? after : LIVE_KNOWN);
     return a->live[n] | BIT(RSP);
 }
 
-static uint32_t before_jump(struct analysis *a, const struct instruction *i)
+static uint64_t before_jump(struct analysis *a, const struct instruction *i)
 {
     uint32_t n = code_at(a->code, a->object, i->target);
     const struct instruction *to = n == NONE ? NULL : &a->code->at[n];
-    uint32_t at_return = a->at_return[item_of(a, i->function)];
+    uint64_t at_return = a->at_return[item_of(a, i->function)];
 
     if (to && is_linkage(a, to))
         return ARGUMENTS | PRESERVED | at_return;
     if (!to || !is_seen(a, to->function))
-        return LIVE_ALL;
+        return LIVE_KNOWN;
     if (to->function != i->function)
-        add_live(a, &a->at_return[to->function], at_return);
+        add_at_return(a, to->function, at_return);
     return a->live[n];
 }
 
 /* The next instruction may be the first of another function. */
-static uint32_t before_next(struct analysis *a, uint32_t n)
+static uint64_t before_next(struct analysis *a, uint32_t n)
 {
     const struct instruction *i = &a->code->at[n];
 
-    if (n + 1 < a->code->count) {
+    if (n + 1 < a->code->count && i->function != NONE) {
         uint32_t next = a->code->at[n + 1].function;
-        if (next != i->function && i->function != NONE && is_seen(a, next))
-            add_live(a, &a->at_return[next], a->at_return[i->function]);
+        if (next != i->function && is_seen(a, next))
+            add_at_return(a, next, a->at_return[i->function]);
     }
     return live_after(a, n);
 }
 
-static uint32_t live_before(struct analysis *a, uint32_t n)
+/* Through a word that no index selects: a call by pointer at the end, if not to a known target. */
+static bool is_tail_call(const struct instruction *i)
+{
+    return (i->access == ACCESS_CHECKED || i->access == ACCESS_PC) &&
+           i->operand.index == NO_REGISTER;
+}
+
+/* By a table whose targets are known, or a tail call; otherwise all registers may be live there. */
+static uint64_t before_jump_by(const struct analysis *a, const struct instruction *i)
+{
+    uint32_t item = item_of(a, i->function);
+    uint64_t at_targets = a->at_targets[item];
+
+    if (!a->has_targets[item] && !is_tail_call(i))
+        return KNOWN((uint64_t)i->use) | REGISTERS_ALL;
+    return KNOWN((uint64_t)i->use) | ARGUMENTS | PRESERVED | at_targets;
+}
+
+static uint64_t live_before(struct analysis *a, uint32_t n)
 {
     const struct instruction *i = &a->code->at[n];
+    uint64_t use = KNOWN((uint64_t)i->use), set = KNOWN((uint64_t)i->set);
     uint32_t item = item_of(a, i->function);
 
     switch (i->flow) {
     case FLOW_NEXT:
-        return (before_next(a, n) & ~i->set) | i->use;
+        return (before_next(a, n) & ~set) | use;
     case FLOW_BRANCH:
-        return ((before_next(a, n) | before_jump(a, i)) & ~i->set) | i->use;
+        return ((before_next(a, n) | before_jump(a, i)) & ~set) | use;
     case FLOW_JUMP:
         return before_jump(a, i);
     case FLOW_CALL:
@@ -139,21 +141,56 @@ static uint32_t live_before(struct analysis *a, uint32_t n)
     case FLOW_CALL_BY:
         return before_abi_call(i, live_after(a, n));
     case FLOW_JUMP_BY:
-        return i->use | REGISTERS_ALL | (a->at_targets[item] & FLAGS);
+        return before_jump_by(a, i);
     case FLOW_RETURN:
-        return i->use | a->at_return[item];
-    default:
+        return use | a->at_return[item];
+    case FLOW_STOP:
         return LIVE_ALL;
+    default:
+        return LIVE_KNOWN;
     }
 }
 
-static void sweep(struct analysis *a)
+/* One pass over a range, backward.  Returns whether it must be repeated. */
+static bool sweep(struct analysis *a, const struct range *r, bool *entry_changed)
 {
-    for (uint32_t n = a->code->count; n-- > 0;) {
-        const struct instruction *i = &a->code->at[n];
-        add_live(a, &a->live[n], live_before(a, n));
+    bool changed = false;
+
+    for (uint32_t n = r->end; n-- > r->first;) {
+        bool is_new = add_live(&a->live[n], live_before(a, n));
+        if (!is_new)
+            continue;
+        changed = true;
+        *entry_changed |= a->is_entry[n];
         if (a->is_target[n])
-            add_live(a, &a->at_targets[item_of(a, i->function)], a->live[n]);
+            add_live(&a->at_targets[item_of(a, a->code->at[n].function)], a->live[n]);
+    }
+    return changed;
+}
+
+static void solve_range(struct analysis *a, uint32_t r)
+{
+    bool entry_changed = false;
+
+    while (sweep(a, &a->ranges[r], &entry_changed))
+        ;
+    for (uint32_t n = a->first_user[r]; entry_changed && n < a->first_user[r + 1]; n++)
+        a->is_dirty[a->users[n]] = true;
+}
+
+static void solve(struct analysis *a)
+{
+    bool again = true;
+
+    while (again) {
+        again = false;
+        for (uint32_t r = a->range_count; r-- > 0;) {
+            if (!a->is_dirty[r])
+                continue;
+            a->is_dirty[r] = false;
+            solve_range(a, r);
+            again = true;
+        }
     }
 }
 
@@ -161,18 +198,15 @@ uint32_t *liveness_of(const struct code *c, const struct object *o, const struct
                       const bool *is_target)
 {
     struct analysis a = {.code = c, .object = o, .functions = f, .is_target = is_target};
+    uint32_t *live = zeroed(c->count, sizeof *live);
 
-    a.live = zeroed(c->count, sizeof *a.live);
-    a.at_return = zeroed((size_t)f->count + 1, sizeof *a.at_return);
-    a.at_targets = zeroed((size_t)f->count + 1, sizeof *a.at_targets);
+    analysis_begin(&a);
     for (uint32_t n = 0; n < f->count; n++)
-        a.at_return[n] = is_seen(&a, n) ? RESULTS | PRESERVED : LIVE_ALL;
-    a.at_return[f->count] = a.at_targets[f->count] = LIVE_ALL;
-    do {
-        a.changed = false;
-        sweep(&a);
-    } while (a.changed);
-    free(a.at_return);
-    free(a.at_targets);
-    return a.live;
+        a.at_return[n] = is_seen(&a, n) ? KNOWN((uint64_t)(RESULTS | PRESERVED)) : LIVE_KNOWN;
+    a.at_return[f->count] = a.at_targets[f->count] = LIVE_KNOWN;
+    solve(&a);
+    for (uint32_t n = 0; n < c->count; n++)
+        live[n] = (uint32_t)a.live[n];
+    analysis_end(&a);
+    return live;
 }

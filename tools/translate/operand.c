@@ -64,6 +64,8 @@ static void read_operand(struct instruction *i, const struct decoded *d,
         return;
     if (READS(o) && !is_zeroing(d))
         i->use |= bit_of(o->reg.value);
+    if (WRITES(o))
+        i->changed |= bit_of(o->reg.value);
     if ((o->actions & ZYDIS_OPERAND_ACTION_WRITE) && o->size >= 32 && !may_keep(d))
         i->set |= bit_of(o->reg.value);
 }

@@ -7,7 +7,8 @@
  *   decode.c      bytes -> table of instructions; operand.c: one operand
  *   select.c      which functions are translated, and why the others stay native
  *   targets.c     addresses that indirect branches may reach
- *   liveness.c    registers and flags that are live before each instruction
+ *   liveness.c    registers and flags that are live before each instruction; callees.c: what calls
+ *                 change
  *   checks.c      which memory accesses are checked
  *   emit.c        the copy; check_code.c: inline checks, cold.c: their cold part, encode.c: bytes
  *   patches.c     jumps at the targets in the original text

@@ -112,6 +112,7 @@ struct instruction {
     uint32_t offset;
     uint32_t target;   /* of direct branches: offset, also outside of the text; see has_target */
     uint32_t use, set; /* registers and flags: read, and written whatever they were */
+    uint32_t changed;  /* registers that are written in part, or perhaps, too */
     uint32_t function; /* or NONE */
     uint8_t bytes;
     uint8_t flow;         /* enum flow */

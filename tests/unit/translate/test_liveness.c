@@ -57,18 +57,57 @@ static void arguments_are_live_at_calls_by_pointer(void **state)
     unmake(&m);
 }
 
-static void flags_are_live_at_an_indirect_jump_to_where_they_are(void **state)
+static void a_tls_descriptor_preserves_all_other_registers(void **state)
+{
+    struct made m;
+
+    (void)state;
+    MAKE(&m, "\xff\x10\x4c\x89\xd8\xc3", 6); /* call *(%rax); mov %r11,%rax; ret */
+    make_live(&m);
+    assert_true(made_live(&m, 0) & BIT(R11));
+    unmake(&m);
+    MAKE(&m, "\xff\x50\x08\x4c\x89\xd8\xc3", 7); /* call *8(%rax) is by the ABI */
+    make_live(&m);
+    assert_false(made_live(&m, 0) & BIT(R11));
+    unmake(&m);
+}
+
+static void targets_of_an_indirect_jump_have_what_is_live_there(void **state)
 {
     struct made m;
 
     (void)state;
     MAKE(&m, "\xff\xe0\x90\x72\x00\xc3", 6); /* jmp *%rax; nop; jc .+0; ret */
     make_live(&m);
-    assert_int_equal(made_live(&m, 0), REGISTERS_ALL);
-    m.is_target[1] = true; /* the nop */
+    assert_int_equal(made_live(&m, 0), REGISTERS_ALL); /* they are not known */
+    m.is_target[1] = true;                             /* the nop */
     free(m.live);
     make_live(&m);
-    assert_int_equal(made_live(&m, 0), LIVE_ALL);
+    assert_int_equal(made_live(&m, 0), LIVE_ALL & ~BIT(R11));
+    unmake(&m);
+}
+
+/* What is live only by unknown code is not live after a call of a function that changes it. */
+static void what_a_callee_changes_is_not_live_by_unknown_code(void **state)
+{
+    struct made m;
+
+    (void)state;
+    /* call 1f; jmp *%rax; 1: mov $1,%ecx; nop; ret */
+    MAKE(&m, "\xe8\x02\x00\x00\x00\xff\xe0\xb9\x01\x00\x00\x00\x90\xc3", 7, 7);
+    make_live(&m);
+    assert_false(made_live(&m, 12) & BIT(RCX));
+    assert_true(made_live(&m, 12) & BIT(RSI));
+    unmake(&m);
+    /* The same, but the callee restores rcx: push %rcx; mov $1,%ecx; pop %rcx; ret */
+    MAKE(&m, "\xe8\x02\x00\x00\x00\xff\xe0\x51\xb9\x01\x00\x00\x00\x59\xc3", 7, 8);
+    make_live(&m);
+    assert_true(made_live(&m, 14) & BIT(RCX));
+    unmake(&m);
+    /* The same, but the caller reads rcx: call 1f; mov %rcx,%rax; ret */
+    MAKE(&m, "\xe8\x04\x00\x00\x00\x48\x89\xc8\xc3\xb9\x01\x00\x00\x00\x90\xc3", 9, 7);
+    make_live(&m);
+    assert_true(made_live(&m, 14) & BIT(RCX));
     unmake(&m);
 }
 
@@ -112,7 +151,9 @@ int main(void)
         cmocka_unit_test(what_a_direct_caller_needs_is_live_in_the_callee),
         cmocka_unit_test(results_of_another_convention_are_live_at_the_return),
         cmocka_unit_test(arguments_are_live_at_calls_by_pointer),
-        cmocka_unit_test(flags_are_live_at_an_indirect_jump_to_where_they_are),
+        cmocka_unit_test(a_tls_descriptor_preserves_all_other_registers),
+        cmocka_unit_test(targets_of_an_indirect_jump_have_what_is_live_there),
+        cmocka_unit_test(what_a_callee_changes_is_not_live_by_unknown_code),
         cmocka_unit_test(all_is_live_before_unknown_code),
         cmocka_unit_test(the_check_uses_what_is_not_live),
     };
