@@ -10,10 +10,25 @@
 
 #include "zydis_priv.h"
 
+/* Instructions of transactions: Zydis has them among the branches. */
+static bool is_of_transaction(const struct decoded *d)
+{
+    switch (d->z.mnemonic) {
+    case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_XEND:
+    case ZYDIS_MNEMONIC_XABORT:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static enum flow flow_of(const struct decoded *d)
 {
     bool is_direct = d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 
+    if (is_of_transaction(d))
+        return FLOW_KERNEL;
     switch (d->z.meta.category) {
     case ZYDIS_CATEGORY_CALL:
         return is_direct ? FLOW_CALL : FLOW_CALL_BY;
@@ -58,7 +73,7 @@ static bool is_by_count(const struct decoded *d)
 /* A call of the next instruction takes the address of code, which in a copy is another. */
 static bool is_unmovable(const struct instruction *i, const struct decoded *d)
 {
-    if (d->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || d->z.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
+    if (d->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || is_of_transaction(d))
         return true;
     if (!has_target(i))
         return false;

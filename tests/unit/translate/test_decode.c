@@ -45,6 +45,8 @@ static const struct row {
     {"jrcxz", "\xe3\x00", BIT(RCX), 0, FLOW_BRANCH, ACCESS_NONE, 0, 0},
     {"syscall", "\x0f\x05", LIVE_ALL, BIT(RCX) | BIT(R11) | FLAGS, FLOW_KERNEL, ACCESS_NONE, 0, 0},
     {"ud2", "\x0f\x0b", LIVE_ALL, 0, FLOW_STOP, ACCESS_NONE, 0, 0},
+    {"xend: no branch", "\x0f\x01\xd5", LIVE_ALL, 0, FLOW_KERNEL, ACCESS_NONE, 0, 0},
+    {"xabort: no branch", "\xc6\xf8\x01", LIVE_ALL, 0, FLOW_KERNEL, ACCESS_NONE, 0, 0},
     {"no instruction", "\x06", LIVE_ALL, 0, FLOW_BAD, ACCESS_NONE, 0, 0},
 };
 /* clang-format on */
