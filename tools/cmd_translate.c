@@ -60,7 +60,7 @@ static int write_plan(struct plan *p, const char *path, char err[TOOLS_ERROR_BYT
 
 static int translate(struct options *o, int count, char **operands)
 {
-    const struct translation how = {.distance = DISTANCE_DEFAULT, .spill = SPILL_DEFAULT};
+    const struct translation how = {.spill = SPILL_DEFAULT};
     char err[TOOLS_ERROR_BYTES];
     struct plan *p = NULL;
     int bad = translate_object(&p, operands[0], &how, err);

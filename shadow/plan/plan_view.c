@@ -52,6 +52,9 @@ static const char *check_header(const struct plan_header *h, uint64_t bytes)
         return "more than 1 GiB of code";
     if (h->distance > PLAN_DISTANCE_MOST || h->distance < -PLAN_DISTANCE_MOST)
         return "the copy is out of reach";
+    if (h->distance - (int64_t)PLAN_COPY_OFFSET < (int64_t)h->text_bytes &&
+        h->distance + (int64_t)h->copy.count > 0)
+        return "the copy overlaps the text";
     if (h->build_id_bytes > PLAN_BUILD_ID_MOST)
         return "the build-id is too long";
     return h->statistics.body_bytes <= h->copy.count ? NULL : "the copy lacks its body";

@@ -37,12 +37,14 @@ void put(struct buffer *b, unsigned count, ...)
 void put_i32(struct buffer *b, int64_t value)
 {
     int32_t low = (int32_t)value;
+    b->is_far |= low != value;
     put_bytes(b, &low, 4);
 }
 
 void patch_i32(struct buffer *b, uint32_t at, int64_t value)
 {
     int32_t low = (int32_t)value;
+    b->is_far |= low != value;
     memcpy(b->at + at, &low, 4);
 }
 

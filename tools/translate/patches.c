@@ -88,6 +88,7 @@ static void add_jump(struct work *w, uint32_t at, uint32_t n)
     put_i32(&code, distance);
     for (unsigned k = 0; k < JUMP_BYTES; k++)
         p->code[k] = code.at[k];
+    w->out->is_far |= code.is_far;
     free(code.at);
 }
 

@@ -99,6 +99,14 @@ struct plan *plan_make(struct emission *e, struct patches *patches,
     return p;
 }
 
+bool plan_is_far(const struct plan *p)
+{
+    const struct plan_header *h = &p->header;
+
+    return p->copy.is_far || (h->distance - (int64_t)PLAN_COPY_OFFSET < (int64_t)h->text_bytes &&
+                              h->distance + (int64_t)h->copy.count > 0);
+}
+
 void plan_free(struct plan *p)
 {
     if (!p)

@@ -1,4 +1,5 @@
 /* translate.c - the stages in their order, and their statistics. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "translate_priv.h"
@@ -71,6 +72,7 @@ static struct plan *translate(const struct object *o, const struct translation *
     count_functions(&s, o, &f);
     count_accesses(&s, &c, &f);
     count_checks(&s, &e, &patches);
+    e.out.is_far |= patches.is_far;
     p = plan_make(&e, &patches, &s);
     emission_free(&e);
     free(is_target);
@@ -83,6 +85,7 @@ static struct plan *translate(const struct object *o, const struct translation *
 int translate_object(struct plan **out, const char *path, const struct translation *how,
                      char err[TOOLS_ERROR_BYTES])
 {
+    struct translation placed = *how;
     struct object o;
     int bad = zydis_load(err);
 
@@ -90,7 +93,13 @@ int translate_object(struct plan **out, const char *path, const struct translati
         bad = object_open(&o, path, err);
     if (bad)
         return bad;
-    *out = translate(&o, how);
+    if (how->distance == 0)
+        placed.distance = o.is_fixed ? DISTANCE_FIXED : DISTANCE_LOADED;
+    *out = translate(&o, &placed);
     object_close(&o);
-    return 0;
+    if (!plan_is_far(*out))
+        return 0;
+    plan_free(*out);
+    *out = NULL;
+    return fail(err, -EFBIG, "%.300s: the copy would be out of reach", path);
 }

@@ -36,15 +36,16 @@
 
 /* The copy's place, and the fs: offset of the words that it may use. */
 struct translation {
-    int64_t distance;
+    int64_t distance; /* 0: one of those below */
     int32_t spill;
 };
 
 /*
- * The default distance: beyond the mappings that usually follow an object, and within reach of a
- * 32-bit displacement also for copies of 1 GiB.
+ * From the text to its copy.  The kernel puts brk memory up to 1 GiB above a program; below a loaded
+ * object there is room, but below one at a fixed address there is none.
  */
-#define DISTANCE_DEFAULT (512ll << 20)
+#define DISTANCE_LOADED (-(1ll << 30))
+#define DISTANCE_FIXED (3ll << 29)
 /*
  * Words of glibc's thread control block that it no longer uses, and keeps because other programs
  * depend on the size of the block.
@@ -53,6 +54,7 @@ struct translation {
 
 struct plan; /* the tables of a plan in memory */
 
+/* -EFBIG: the copy would be out of reach of the object's data. */
 int translate_object(struct plan **out, const char *path, const struct translation *how,
                      char err[TOOLS_ERROR_BYTES]);
 const struct plan_statistics *plan_statistics(const struct plan *p);

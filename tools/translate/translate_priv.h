@@ -179,6 +179,7 @@ void check_plan(struct check *k, const struct instruction *i, uint32_t live);
 struct buffer {
     uint8_t *at;
     uint32_t bytes;
+    bool is_far; /* a value did not fit into its 4 bytes */
 };
 
 void put(struct buffer *b, unsigned count, ...); /* that many bytes, as ints */
@@ -225,6 +226,7 @@ struct patches {
     struct plan_patch *at; /* sorted */
     uint32_t count;
     uint64_t jumps, short_jumps, traps;
+    bool is_far;
 };
 
 void patches_make(struct patches *p, const struct emission *e, const bool *is_target);
@@ -241,6 +243,8 @@ struct plan {
     struct plan_patch *patches;
 };
 
+/* Does a displacement of the copy not fit, or would it overlap the text? */
+bool plan_is_far(const struct plan *p);
 /* Take the tables of a finished emission. */
 struct plan *plan_make(struct emission *e, struct patches *p, const struct plan_statistics *s);
 

@@ -114,6 +114,8 @@ static void each_part_is_verified(void **state)
     REFUSED(made->h.text_bytes = 1ull << 31);
     REFUSED(made->h.distance = INT64_MIN);
     REFUSED(made->h.distance = 1ll << 32);
+    REFUSED(made->h.distance = -63);
+    REFUSED(made->h.distance = 40);
     REFUSED(made->h.build_id_bytes = PLAN_BUILD_ID_MOST + 1);
     REFUSED(made->h.statistics.body_bytes = 65);
     REFUSED(made->h.copy.offset += 4096);
