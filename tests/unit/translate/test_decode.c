@@ -2,63 +2,56 @@
 #include "made_code.h"
 
 /* clang-format off */
+#define B(code) code, sizeof code - 1
 static const struct row {
     const char *text, *bytes;
+    uint32_t count;
     uint32_t use, set;
     enum flow flow;
     enum access access;
     unsigned size, kind;
 } rows[] = {
-    {"mov (%rdi),%eax", "\x8b\x07", BIT(RDI), BIT(RAX), FLOW_NEXT, ACCESS_CHECKED, 4, PLAN_READ},
-    {"mov (%rdi),%ax: keeps the other bits", "\x66\x8b\x07", BIT(RDI), 0, FLOW_NEXT, ACCESS_CHECKED, 2, PLAN_READ},
-    {"mov %ah,(%rsi,%rbx,2)", "\x88\x24\x5e", BIT(RAX) | BIT(RSI) | BIT(RBX), 0, FLOW_NEXT, ACCESS_CHECKED, 1, PLAN_WRITE},
-    {"add %rcx,8(%r12)", "\x49\x01\x4c\x24\x08", BIT(RCX) | BIT(12), FLAGS, FLOW_NEXT, ACCESS_CHECKED, 8, PLAN_READ | PLAN_WRITE},
-    {"inc %eax: keeps the carry", "\xff\xc0", BIT(RAX), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"adc %eax,%ecx", "\x11\xc1", BIT(RAX) | BIT(RCX) | FLAGS, BIT(RCX) | FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"xor %edx,%edx", "\x31\xd2", 0, BIT(RDX) | FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"xor %dx,%dx", "\x66\x31\xd2", BIT(RDX), FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"shl %cl,%eax: perhaps by 0", "\xd3\xe0", BIT(RAX) | BIT(RCX), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"shl $3,%rax", "\x48\xc1\xe0\x03", BIT(RAX), BIT(RAX) | FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"shl $32,%eax: by 0", "\xc1\xe0\x20", BIT(RAX), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"cmovne (%rdi),%rax", "\x48\x0f\x45\x07", BIT(RDI) | FLAGS, 0, FLOW_NEXT, ACCESS_CHECKED, 8, PLAN_READ},
-    {"bsf %rcx,%rbx: perhaps of 0", "\x48\x0f\xbc\xd9", BIT(RCX), FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"pushf", "\x9c", BIT(RSP) | FLAGS, BIT(RSP), FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"lahf", "\x9f", FLAGS, 0, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"push (%rax)", "\xff\x30", BIT(RAX) | BIT(RSP), BIT(RSP), FLOW_NEXT, ACCESS_CHECKED, 8, PLAN_READ},
-    {"mov 8(%rsp),%rax", "\x48\x8b\x44\x24\x08", BIT(RSP), BIT(RAX), FLOW_NEXT, ACCESS_STACK, 8, PLAN_READ},
-    {"mov 8(%rip),%rax", "\x48\x8b\x05\x08\x00\x00\x00", 0, BIT(RAX), FLOW_NEXT, ACCESS_PC, 8, PLAN_READ},
-    {"mov %fs:0,%rax", "\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 0, BIT(RAX), FLOW_NEXT, ACCESS_SEGMENT, 8, PLAN_READ},
-    {"lea 8(%rdi),%rax", "\x48\x8d\x47\x08", BIT(RDI), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"nopw 0(%rax,%rax)", "\x66\x0f\x1f\x44\x00\x00", 0, 0, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"prefetcht0 (%rdi)", "\x0f\x18\x0f", BIT(RDI), 0, FLOW_NEXT, ACCESS_NONE, 0, 0},
-    {"bt %rax,(%rdi): bits beyond the operand", "\x48\x0f\xa3\x07", BIT(RAX) | BIT(RDI), 0, FLOW_NEXT, ACCESS_UNCHECKABLE, 8, PLAN_READ},
-    {"vmaskmovps (%rdi),%xmm1,%xmm0", "\xc4\xe2\x71\x2c\x07", BIT(RDI), 0, FLOW_NEXT, ACCESS_UNCHECKABLE, 16, PLAN_READ},
-    {"mov (%edi),%eax", "\x67\x8b\x07", BIT(RDI), BIT(RAX), FLOW_NEXT, ACCESS_UNCHECKABLE, 4, PLAN_READ},
-    {"fldt (%rdi)", "\xdb\x2f", BIT(RDI), 0, FLOW_NEXT, ACCESS_CHECKED, 10, PLAN_READ},
-    {"fxsave (%rdi)", "\x0f\xae\x07", BIT(RDI), 0, FLOW_NEXT, ACCESS_UNCHECKABLE, 512, PLAN_WRITE},
-    {"movups %xmm0,(%rdi)", "\x0f\x11\x07", BIT(RDI), 0, FLOW_NEXT, ACCESS_CHECKED, 16, PLAN_WRITE},
-    {"rep movsb: perhaps 0 times", "\xf3\xa4", BIT(RCX) | BIT(RSI) | BIT(RDI), 0, FLOW_NEXT, ACCESS_STRING, 1, PLAN_WRITE},
-    {"call *8(%rax)", "\xff\x50\x08", BIT(RAX) | BIT(RSP), BIT(RSP), FLOW_CALL_BY, ACCESS_CHECKED, 8, PLAN_READ},
-    {"jmp *%rcx", "\xff\xe1", BIT(RCX), 0, FLOW_JUMP_BY, ACCESS_NONE, 0, 0},
-    {"ret", "\xc3", BIT(RSP), BIT(RSP), FLOW_RETURN, ACCESS_NONE, 0, 0},
-    {"jne", "\x75\x00", FLAGS, 0, FLOW_BRANCH, ACCESS_NONE, 0, 0},
-    {"jrcxz", "\xe3\x00", BIT(RCX), 0, FLOW_BRANCH, ACCESS_NONE, 0, 0},
-    {"syscall", "\x0f\x05", LIVE_ALL, BIT(RCX) | BIT(R11) | FLAGS, FLOW_KERNEL, ACCESS_NONE, 0, 0},
-    {"ud2", "\x0f\x0b", LIVE_ALL, 0, FLOW_STOP, ACCESS_NONE, 0, 0},
-    {"xend: no branch", "\x0f\x01\xd5", LIVE_ALL, 0, FLOW_KERNEL, ACCESS_NONE, 0, 0},
-    {"xabort: no branch", "\xc6\xf8\x01", LIVE_ALL, 0, FLOW_KERNEL, ACCESS_NONE, 0, 0},
-    {"no instruction", "\x06", LIVE_ALL, 0, FLOW_BAD, ACCESS_NONE, 0, 0},
+    {"mov (%rdi),%eax", B("\x8b\x07"), BIT(RDI), BIT(RAX), FLOW_NEXT, ACCESS_CHECKED, 4, PLAN_READ},
+    {"mov (%rdi),%ax: keeps the other bits", B("\x66\x8b\x07"), BIT(RDI), 0, FLOW_NEXT, ACCESS_CHECKED, 2, PLAN_READ},
+    {"mov %ah,(%rsi,%rbx,2)", B("\x88\x24\x5e"), BIT(RAX) | BIT(RSI) | BIT(RBX), 0, FLOW_NEXT, ACCESS_CHECKED, 1, PLAN_WRITE},
+    {"add %rcx,8(%r12)", B("\x49\x01\x4c\x24\x08"), BIT(RCX) | BIT(12), FLAGS, FLOW_NEXT, ACCESS_CHECKED, 8, PLAN_READ | PLAN_WRITE},
+    {"inc %eax: keeps the carry", B("\xff\xc0"), BIT(RAX), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"adc %eax,%ecx", B("\x11\xc1"), BIT(RAX) | BIT(RCX) | FLAGS, BIT(RCX) | FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"xor %edx,%edx", B("\x31\xd2"), 0, BIT(RDX) | FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"xor %dx,%dx", B("\x66\x31\xd2"), BIT(RDX), FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"shl %cl,%eax: perhaps by 0", B("\xd3\xe0"), BIT(RAX) | BIT(RCX), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"shl $3,%rax", B("\x48\xc1\xe0\x03"), BIT(RAX), BIT(RAX) | FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"shl $32,%eax: by 0", B("\xc1\xe0\x20"), BIT(RAX), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"cmovne (%rdi),%rax", B("\x48\x0f\x45\x07"), BIT(RDI) | FLAGS, 0, FLOW_NEXT, ACCESS_CHECKED, 8, PLAN_READ},
+    {"bsf %rcx,%rbx: perhaps of 0", B("\x48\x0f\xbc\xd9"), BIT(RCX), FLAGS, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"pushf", B("\x9c"), BIT(RSP) | FLAGS, BIT(RSP), FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"lahf", B("\x9f"), FLAGS, 0, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"push (%rax)", B("\xff\x30"), BIT(RAX) | BIT(RSP), BIT(RSP), FLOW_NEXT, ACCESS_CHECKED, 8, PLAN_READ},
+    {"mov 8(%rsp),%rax", B("\x48\x8b\x44\x24\x08"), BIT(RSP), BIT(RAX), FLOW_NEXT, ACCESS_STACK, 8, PLAN_READ},
+    {"mov 8(%rip),%rax", B("\x48\x8b\x05\x08\x00\x00\x00"), 0, BIT(RAX), FLOW_NEXT, ACCESS_PC, 8, PLAN_READ},
+    {"mov %fs:0,%rax", B("\x64\x48\x8b\x04\x25\x00\x00\x00\x00"), 0, BIT(RAX), FLOW_NEXT, ACCESS_SEGMENT, 8, PLAN_READ},
+    {"lea 8(%rdi),%rax", B("\x48\x8d\x47\x08"), BIT(RDI), BIT(RAX), FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"nopw 0(%rax,%rax)", B("\x66\x0f\x1f\x44\x00\x00"), 0, 0, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"prefetcht0 (%rdi)", B("\x0f\x18\x0f"), BIT(RDI), 0, FLOW_NEXT, ACCESS_NONE, 0, 0},
+    {"bt %rax,(%rdi): bits beyond the operand", B("\x48\x0f\xa3\x07"), BIT(RAX) | BIT(RDI), 0, FLOW_NEXT, ACCESS_UNCHECKABLE, 8, PLAN_READ},
+    {"vmaskmovps (%rdi),%xmm1,%xmm0", B("\xc4\xe2\x71\x2c\x07"), BIT(RDI), 0, FLOW_NEXT, ACCESS_UNCHECKABLE, 16, PLAN_READ},
+    {"mov (%edi),%eax", B("\x67\x8b\x07"), BIT(RDI), BIT(RAX), FLOW_NEXT, ACCESS_UNCHECKABLE, 4, PLAN_READ},
+    {"fldt (%rdi)", B("\xdb\x2f"), BIT(RDI), 0, FLOW_NEXT, ACCESS_CHECKED, 10, PLAN_READ},
+    {"fxsave (%rdi)", B("\x0f\xae\x07"), BIT(RDI), 0, FLOW_NEXT, ACCESS_UNCHECKABLE, 512, PLAN_WRITE},
+    {"movups %xmm0,(%rdi)", B("\x0f\x11\x07"), BIT(RDI), 0, FLOW_NEXT, ACCESS_CHECKED, 16, PLAN_WRITE},
+    {"rep movsb: perhaps 0 times", B("\xf3\xa4"), BIT(RCX) | BIT(RSI) | BIT(RDI), 0, FLOW_NEXT, ACCESS_STRING, 1, PLAN_WRITE},
+    {"call *8(%rax)", B("\xff\x50\x08"), BIT(RAX) | BIT(RSP), BIT(RSP), FLOW_CALL_BY, ACCESS_CHECKED, 8, PLAN_READ},
+    {"jmp *%rcx", B("\xff\xe1"), BIT(RCX), 0, FLOW_JUMP_BY, ACCESS_NONE, 0, 0},
+    {"ret", B("\xc3"), BIT(RSP), BIT(RSP), FLOW_RETURN, ACCESS_NONE, 0, 0},
+    {"jne", B("\x75\x00"), FLAGS, 0, FLOW_BRANCH, ACCESS_NONE, 0, 0},
+    {"jrcxz", B("\xe3\x00"), BIT(RCX), 0, FLOW_BRANCH, ACCESS_NONE, 0, 0},
+    {"syscall", B("\x0f\x05"), LIVE_ALL, BIT(RCX) | BIT(R11) | FLAGS, FLOW_KERNEL, ACCESS_NONE, 0, 0},
+    {"ud2", B("\x0f\x0b"), LIVE_ALL, 0, FLOW_STOP, ACCESS_NONE, 0, 0},
+    {"xend: no branch", B("\x0f\x01\xd5"), LIVE_ALL, 0, FLOW_KERNEL, ACCESS_NONE, 0, 0},
+    {"xabort: no branch", B("\xc6\xf8\x01"), LIVE_ALL, 0, FLOW_KERNEL, ACCESS_NONE, 0, 0},
+    {"no instruction", B("\x06"), LIVE_ALL, 0, FLOW_BAD, ACCESS_NONE, 0, 0},
 };
 /* clang-format on */
-
-/* Without zeros at the end. */
-static uint32_t bytes_of(const struct row *r)
-{
-    for (uint32_t n = 15; n > 1; n--)
-        if (r->bytes[n - 1] != '\0')
-            return n;
-    return 1;
-}
 
 static void each_instruction(void **state)
 {
@@ -68,8 +61,7 @@ static void each_instruction(void **state)
     (void)state;
     for (const struct row *r = rows; r < rows + countof(rows); r++) {
         memset(text, 0x90, sizeof text);
-        memcpy(text, r->bytes, bytes_of(r));
-        memset(text + bytes_of(r), 0, 4);
+        memcpy(text, r->bytes, r->count);
         make(&m, text, sizeof text, (const uint32_t[]){sizeof text}, 1);
         const struct instruction *i = made_at(&m, 0);
         if (i->use != r->use || (i->set & ~BIT(RSP)) != (r->set & ~BIT(RSP)) ||
