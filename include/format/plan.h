@@ -30,7 +30,8 @@
 
 /*
  * Words of the thread at plan_header.spill of the fs register, where checks save registers that are
- * live: the check's own register, rax if flags are live, and the address of a failed check.
+ * live: the check's own register, rax if flags are live, and the address of a failed check.  A signal
+ * may arrive within a check: around its handler these words must be saved and restored.
  */
 enum plan_spill { SPILL_SCRATCH, SPILL_RAX, SPILL_ADDRESS, SPILL_COUNT };
 #define PLAN_SPILL_BYTES (8u * SPILL_COUNT)

@@ -151,6 +151,8 @@ def function(chance, name, callees, pointers, is_leaf):
         made.lines += [f"\tmov %{made.register()}, -{offset}(%rsp)" for offset in range(8, 144, 8)]
     for _ in range(chance.randrange(10, 50)):
         made.step()
+        if not made.callees and chance.random() < 0.02: # it continues in another function, after nops
+            made.lines.append(f"\t.cfi_endproc\n\t.p2align 4\n{name}_{len(made.lines)}:\n\t.cfi_startproc")
     if is_entry:
         made.lines += end(pointers)
     made.add(f"jmp {chance.choice(callees)}" if callees and not is_entry and chance.random() < 0.3 else "ret")

@@ -162,9 +162,25 @@ static void verify_check(const struct one *i)
 
 /* ---- the instruction ------------------------------------------------------------------------- */
 
+/* Where code continues: nops between functions are left out. */
+static int64_t continuation(int64_t offset)
+{
+    struct one i;
+
+    for (int64_t to = offset; to >= 0 && to < (int64_t)h->text_bytes; to += i.z.length) {
+        if (plan_copy_of(&plan, (uint32_t)to) != PLAN_NOWHERE)
+            return to;
+        decode(&i, text + to, h->text_bytes - (uint64_t)to);
+        if (i.z.meta.category != ZYDIS_CATEGORY_NOP && i.z.meta.category != ZYDIS_CATEGORY_WIDENOP)
+            break;
+    }
+    return offset;
+}
+
 /* Where a branch of the copy must lead: the copy of a target, or its original. */
 static int64_t copy_of_target(int64_t target)
 {
+    target = continuation(target);
     uint32_t copy = target >= 0 && target < (int64_t)h->text_bytes
                         ? plan_copy_of(&plan, (uint32_t)target)
                         : PLAN_NOWHERE;

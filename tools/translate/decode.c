@@ -153,9 +153,24 @@ void code_decode(struct code *c, const struct object *o, const struct functions 
     decode_range(c, &decoder, o, at, o->text_bytes, NONE);
 }
 
+/* `n`, or the instruction after it if nops between functions begin there; or NONE. */
+static uint32_t without_nops(const struct code *c, uint32_t n)
+{
+    while (n < c->count && c->at[n].function == NONE && c->at[n].is_nop)
+        n++;
+    return n < c->count ? n : NONE;
+}
+
 uint32_t code_at(const struct code *c, const struct object *o, uint32_t offset)
 {
-    return offset < o->text_bytes ? c->index[offset] : NONE;
+    uint32_t n = offset < o->text_bytes ? c->index[offset] : NONE;
+
+    return n == NONE ? NONE : without_nops(c, n);
+}
+
+uint32_t code_after(const struct code *c, uint32_t n)
+{
+    return without_nops(c, n + 1);
 }
 
 bool has_target(const struct instruction *i)

@@ -97,8 +97,10 @@ static void emit_one(struct emission *e, uint32_t n)
         emit_check(e, n);
     put_instruction(e, i);
     if (needs_jump(e, n)) {
+        uint32_t after = code_after(e->code, n);
+        bool is_copied = after != NONE && is_translated(e->functions, &e->code->at[after]);
         put(&e->out, 1, 0xe9);
-        put_target(e, i->offset + i->bytes);
+        put_target(e, is_copied ? e->code->at[after].offset : i->offset + i->bytes);
     }
 }
 

@@ -97,9 +97,10 @@ static uint64_t before_next(struct analysis *a, uint32_t n)
 {
     const struct instruction *i = &a->code->at[n];
 
-    if (n + 1 < a->code->count && i->function != NONE) {
-        uint32_t next = a->code->at[n + 1].function;
-        if (next != i->function && is_seen(a, next))
+    if (i->function != NONE && (n + 1 == a->code->count || i[1].function != i->function)) {
+        uint32_t after = code_after(a->code, n);
+        uint32_t next = after == NONE ? NONE : a->code->at[after].function;
+        if (is_seen(a, next))
             add_at_return(a, next, a->at_return[i->function]);
     }
     return live_after(a, n);

@@ -84,6 +84,17 @@ static void mark_immediate(struct search *s, const struct instruction *i)
     mark(s, value);
 }
 
+/* Where native code branches to, or continues; nops are padding. */
+static void mark_native(struct search *s, uint32_t n)
+{
+    const struct instruction *i = &s->code->at[n];
+
+    if (has_target(i))
+        mark_offset(s, i->target);
+    if (!i->is_nop && (i->flow == FLOW_NEXT || i->flow == FLOW_BRANCH || i->flow == FLOW_KERNEL))
+        mark_offset(s, i->offset + i->bytes);
+}
+
 bool *targets_find(const struct code *c, const struct object *o, const struct functions *f)
 {
     struct search s = {.code = c, .object = o, .is_target = zeroed(c->count, sizeof(bool))};
@@ -97,8 +108,8 @@ bool *targets_find(const struct code *c, const struct object *o, const struct fu
             mark_lea(&s, i);
         if (o->is_fixed)
             mark_immediate(&s, i);
-        if (has_target(i) && !is_translated(f, i))
-            mark_offset(&s, i->target);
+        if (!is_translated(f, i))
+            mark_native(&s, n);
     }
     return s.is_target;
 }

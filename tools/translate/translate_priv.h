@@ -133,8 +133,10 @@ struct code {
 
 int zydis_load(char err[TOOLS_ERROR_BYTES]);
 void code_decode(struct code *c, const struct object *o, const struct functions *f);
-/* The instruction that begins at an offset, or NONE. */
+/* The instruction that is executed first from an offset on, nops between functions left out; or NONE. */
 uint32_t code_at(const struct code *c, const struct object *o, uint32_t offset);
+/* The instruction after another, nops between functions left out; or NONE. */
+uint32_t code_after(const struct code *c, uint32_t n);
 /* Is it a direct branch or call? */
 bool has_target(const struct instruction *i);
 /* The offset of the memory operand of an instruction with INSN_BY_PC, relative to the text. */
