@@ -248,7 +248,7 @@ static const char *const value_syntaxes[] = {
     [KIND_FILL] = "a byte in hexadecimal (00..ff), block or no",
     [KIND_TRACK_FDS] = "no, bad, yes or all",
     [KIND_GUARD] = "no, auto, all, end, start or a number from 1 to 1000000",
-    [KIND_STACKS] = "up to 16 stacks as --catch gives them",
+    [KIND_STACKS] = "up to 32 stacks as --catch gives them",
 };
 static_assert(countof(value_syntaxes) == KIND_STACKS + 1, "one for each kind");
 
