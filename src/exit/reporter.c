@@ -20,7 +20,7 @@
 
 #define REPORT_WAIT_NS 30000000000ull
 #define POLL_NS 50000000ull
-#define STACK_BYTES 65536ul
+#define STACK_BYTES 16384ul /* address space may be limited */
 
 struct start {
     char path[1024]; /* path of the reporter */
