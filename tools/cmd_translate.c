@@ -18,6 +18,7 @@ static const char *const states[] = {
     [PLAN_DATA] = "native, data in the code",
     [PLAN_UNMOVABLE] = "native, not relocatable",
     [PLAN_OVERLAP] = "native, overlapping functions",
+    [PLAN_CALLER] = "native, calls of dlsym or dlopen",
 };
 static_assert(countof(states) == PLAN_STATE_COUNT, "each state has its text");
 

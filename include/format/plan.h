@@ -20,9 +20,10 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PLAN_MAGIC 0x4e414c5043545200ull /* "\0RTCPLAN" */
-#define PLAN_VERSION 1u
+#define PLAN_VERSION 2u
 #define PLAN_COPY_OFFSET 4096u
 #define PLAN_BUILD_ID_MOST 32u
 #define PLAN_SHADOW 0x7fff8000
@@ -52,6 +53,7 @@ enum plan_state {
     PLAN_DATA,        /* bytes that instructions read, or whose address they take as data */
     PLAN_UNMOVABLE,   /* an instruction that cannot be relocated */
     PLAN_OVERLAP,     /* it shares bytes with another function */
+    PLAN_CALLER,      /* it calls dlsym or dlopen, which look at the address of their caller */
     PLAN_STATE_COUNT
 };
 
@@ -126,6 +128,7 @@ struct plan_header {
     uint32_t header_bytes;
     uint64_t file_bytes;
     uint64_t handler;
+    uint64_t checksum;                 /* plan_checksum of the file, with 0 here */
     uint64_t text_address, text_bytes; /* from the first executable byte to the last */
     int64_t distance;                  /* from the first byte of the text to that of the copy */
     int32_t spill;
@@ -135,6 +138,26 @@ struct plan_header {
     struct plan_statistics statistics;
 };
 static_assert(sizeof(struct plan_header) <= PLAN_COPY_OFFSET, "the header is one page");
+/*
+ * Against damage, not against forgery: the code of the copy is not verified otherwise.  Four lanes, so that
+ * 10 MB take a few milliseconds.
+ */
+static inline uint64_t plan_checksum(const void *file, uint64_t bytes)
+{
+    const uint64_t factor = 0x9e3779b97f4a7c15ull;
+    uint64_t lane[4] = {1, 2, 3, 4}, sum = bytes;
+    for (uint64_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        uint64_t word = 0, left = bytes - at;
+        memcpy(&word, (const uint8_t *)file + at, left < sizeof word ? left : sizeof word);
+        word = at == offsetof(struct plan_header, checksum) ? 0 : word;
+        lane[at / sizeof word % 4] = (lane[at / sizeof word % 4] ^ word) * factor;
+        lane[at / sizeof word % 4] ^= lane[at / sizeof word % 4] >> 32;
+    }
+    for (unsigned i = 0; i < 4; i++)
+        sum = (sum ^ lane[i]) * factor;
+    return sum ^ sum >> 32;
+}
+
 static_assert(sizeof(struct plan_site) == 12 && sizeof(struct plan_patch) == 12, "file layout");
 static_assert(sizeof(struct plan_block) == 16 && sizeof(struct plan_step) == 2, "file layout");
 

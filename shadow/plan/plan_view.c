@@ -142,6 +142,8 @@ const char *plan_verify(struct plan_view *out, const void *file, uint64_t bytes)
     wrong = wrong ? wrong : check_blocks(&v);
     wrong = wrong ? wrong : check_sites(&v);
     wrong = wrong ? wrong : check_patches(&v);
+    if (!wrong && plan_checksum(file, bytes) != v.header->checksum)
+        wrong = "the file is damaged";
     if (!wrong)
         *out = v;
     return wrong;

@@ -157,6 +157,45 @@ void object_close(struct object *o)
     free(o->data);
 }
 
+static bool looks_at_caller(const char *name)
+{
+    static const char *const names[] = {"dlopen", "dlmopen", "dlsym", "dlvsym"};
+
+    for (size_t i = 0; name && i < countof(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The name of a relocation's symbol in the table that its section is linked to. */
+static const char *symbol_of(Elf *elf, const GElf_Shdr *relocations, const GElf_Rela *r)
+{
+    Elf_Scn *scn = elf_getscn(elf, relocations->sh_link);
+    Elf_Data *symbols = scn ? elf_getdata(scn, NULL) : NULL;
+    GElf_Shdr sh;
+    GElf_Sym symbol;
+
+    if (!symbols || !gelf_getshdr(scn, &sh) ||
+        !gelf_getsym(symbols, (int)GELF_R_SYM(r->r_info), &symbol))
+        return NULL;
+    return elf_strptr(elf, sh.sh_link, symbol.st_name);
+}
+
+uint32_t object_caller_slots(const struct object *o, uint64_t *out, uint32_t room)
+{
+    uint32_t count = 0;
+    GElf_Shdr sh;
+    GElf_Rela r;
+
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(o->elf, s)) != NULL;) {
+        Elf_Data *d = gelf_getshdr(s, &sh) && sh.sh_type == SHT_RELA ? elf_getdata(s, NULL) : NULL;
+        for (int i = 0; d && count < room && gelf_getrela(d, i, &r); i++)
+            if (looks_at_caller(symbol_of(o->elf, &sh, &r)))
+                out[count++] = r.r_offset;
+    }
+    return count;
+}
+
 bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset)
 {
     if (address - o->text_address >= o->text_bytes)

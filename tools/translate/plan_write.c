@@ -138,9 +138,8 @@ static void write_at(FILE *out, uint64_t *end, const struct plan_array *a, const
     *end += a->count * item;
 }
 
-int plan_write(FILE *out, void *plan_)
+static void write_file(FILE *out, const struct plan *p)
 {
-    const struct plan *p = plan_;
     const struct plan_header *h = &p->header;
     uint64_t end = 0;
 
@@ -151,5 +150,24 @@ int plan_write(FILE *out, void *plan_)
     write_at(out, &end, &h->steps, p->steps, sizeof *p->steps);
     write_at(out, &end, &h->sites, p->sites, sizeof *p->sites);
     write_at(out, &end, &h->patches, p->patches, sizeof *p->patches);
+}
+
+/* In memory first, for its checksum. */
+int plan_write(FILE *out, void *plan_)
+{
+    char *file = NULL;
+    size_t bytes;
+    FILE *memory = open_memstream(&file, &bytes);
+
+    if (!memory)
+        return -ENOMEM;
+    write_file(memory, plan_);
+    if (fclose(memory) != 0 || !file) {
+        free(file);
+        return -ENOMEM;
+    }
+    ((struct plan_header *)(void *)file)->checksum = plan_checksum(file, bytes);
+    fwrite(file, 1, bytes, out);
+    free(file);
     return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }

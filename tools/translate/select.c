@@ -4,7 +4,11 @@
  * A function stays native if its bytes cannot be moved faithfully: some are no instruction, or are
  * data.  So does a function that a branch enters in the middle of an instruction.  The entries of
  * translated functions are overwritten by jumps, so no code may read them as data.
+ *
+ * dlsym and dlopen look for the object that contains their return address, so the functions that call them
+ * stay native, too.
  */
+#include "format/bits.h"
 #include "translate_priv.h"
 
 bool is_translated(const struct functions *f, const struct instruction *i)
@@ -57,6 +61,70 @@ static void refuse_bytes(struct functions *f, const struct instruction *i)
         refuse(f, i->function, PLAN_UNMOVABLE);
 }
 
+/* ---- functions that call dlsym and its like ------------------------------------------------------- */
+
+#define CALLERS_MOST 32u
+
+/* Slots with addresses of such functions, and the stubs of the linkage that jump through them. */
+struct callers {
+    uint64_t slot[CALLERS_MOST];
+    uint32_t slots;
+    uint32_t stub[2 * CALLERS_MOST];
+    uint32_t stubs;
+};
+
+static bool is_slot(const struct callers *k, uint64_t address)
+{
+    for (uint32_t n = 0; n < k->slots; n++)
+        if (k->slot[n] == address)
+            return true;
+    return false;
+}
+
+static bool is_stub(const struct callers *k, uint32_t offset)
+{
+    for (uint32_t n = 0; n < k->stubs; n++)
+        if (k->stub[n] == offset)
+            return true;
+    return false;
+}
+
+/* A stub is the jump, or an endbr64 and the jump: either may be called. */
+static void add_stub(struct callers *k, const struct code *c, uint32_t n)
+{
+    if (k->stubs + 2 > countof(k->stub))
+        return;
+    k->stub[k->stubs++] = c->at[n].offset;
+    if (n > 0 && c->at[n - 1].offset + c->at[n - 1].bytes == c->at[n].offset)
+        k->stub[k->stubs++] = c->at[n - 1].offset;
+}
+
+/* A use of a slot: by the linkage, or by a function itself. */
+static void find_stubs(struct callers *k, struct functions *f, const struct code *c,
+                       const struct object *o)
+{
+    for (uint32_t n = 0; n < c->count; n++) {
+        const struct instruction *i = &c->at[n];
+        int64_t operand = i->special & INSN_BY_PC ? pc_operand(i) : -1;
+        if (operand < 0 || !is_slot(k, o->text_address + (uint64_t)operand))
+            continue;
+        add_stub(k, c, n);
+        refuse(f, i->function, PLAN_CALLER);
+    }
+}
+
+static void refuse_callers(struct functions *f, const struct code *c, const struct object *o)
+{
+    struct callers k = {.stubs = 0};
+
+    k.slots = object_caller_slots(o, k.slot, countof(k.slot));
+    if (k.slots > 0)
+        find_stubs(&k, f, c, o);
+    for (uint32_t n = 0; n < c->count && k.stubs > 0; n++)
+        if (has_target(&c->at[n]) && is_stub(&k, c->at[n].target))
+            refuse(f, c->at[n].function, PLAN_CALLER);
+}
+
 void functions_select(struct functions *f, const struct code *c, const struct object *o)
 {
     refuse_linkage(f, o);
@@ -69,4 +137,5 @@ void functions_select(struct functions *f, const struct code *c, const struct ob
         if (i->special & INSN_BY_PC)
             refuse_data(f, c, o, i);
     }
+    refuse_callers(f, c, o);
 }

@@ -1,6 +1,8 @@
 /* translate.c - the stages in their order, and their statistics. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "translate_priv.h"
 
@@ -102,4 +104,19 @@ int translate_object(struct plan **out, const char *path, const struct translati
     plan_free(*out);
     *out = NULL;
     return fail(err, -EFBIG, "%.300s: the copy would be out of reach", path);
+}
+
+int translate_name(char out[PLAN_NAME_BYTES], const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    struct object o;
+    int bad = object_open(&o, path, err);
+
+    if (bad)
+        return bad;
+    for (uint32_t i = 0; i < o.build_id_bytes; i++)
+        sprintf(out + (size_t)2 * i, "%02x", o.build_id[i]);
+    strcpy(out + (size_t)2 * o.build_id_bytes, ".plan");
+    bad = o.build_id_bytes ? 0 : fail(err, -ENOENT, "%.300s has no build-id", path);
+    object_close(&o);
+    return bad;
 }

@@ -52,6 +52,10 @@ struct translation {
  */
 #define SPILL_DEFAULT 0x100
 
+/* The name of an object's plan in a folder: its build-id.  -ENOENT: it has none. */
+#define PLAN_NAME_BYTES (2 * PLAN_BUILD_ID_MOST + sizeof ".plan")
+int translate_name(char out[PLAN_NAME_BYTES], const char *path, char err[TOOLS_ERROR_BYTES]);
+
 struct plan; /* the tables of a plan in memory */
 
 /* -EFBIG: the copy would be out of reach of the object's data. */

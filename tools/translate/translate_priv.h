@@ -45,6 +45,10 @@ struct object {
 
 int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES]);
 void object_close(struct object *o);
+/*
+ * Slots of addresses of functions that look at their caller: `room` at most.  Returns their number.
+ */
+uint32_t object_caller_slots(const struct object *o, uint64_t *out, uint32_t room);
 /* Is the address in the text? Then *offset is its offset. */
 bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset);
 

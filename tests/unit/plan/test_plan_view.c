@@ -66,6 +66,7 @@ static int set_up(void **state)
 
 static const char *verify(void)
 {
+    made->h.checksum = plan_checksum(made, sizeof *made);
     return plan_verify(&view, made, sizeof *made);
 }
 
@@ -94,6 +95,18 @@ static void a_good_plan_maps_both_ways(void **state)
     assert_int_equal(plan_original_of(&view, 64), PLAN_NOWHERE);
     assert_null(plan_site_at(&view, 39));
     assert_ptr_equal(plan_site_at(&view, 51), &view.sites[0]);
+}
+
+/* A change of any byte that leaves the rest as it was. */
+static void each_byte_counts(void **state)
+{
+    (void)state;
+    for (size_t at = 0; at < sizeof good; at++) {
+        reset();
+        made->h.checksum = plan_checksum(made, sizeof *made);
+        ((uint8_t *)made)[at] ^= 0x10;
+        assert_non_null(plan_verify(&view, made, sizeof *made));
+    }
 }
 
 #define REFUSED(change)        \
@@ -188,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_plan_maps_both_ways),
+        cmocka_unit_test(each_byte_counts),
         cmocka_unit_test(each_part_is_verified),
         cmocka_unit_test(a_cut_plan_is_refused),
         cmocka_unit_test(random_damage_never_leads_outside),
