@@ -82,6 +82,14 @@ int catch_begin(struct options *o, const char *path, char err[TOOLS_ERROR_BYTES]
 /* --catch and --rerun need stacks.  -EINVAL: there are none, by --frames=0. */
 int check_stacks(const struct options *o, char err[TOOLS_ERROR_BYTES]);
 
+/* ---- plans.c --------------------------------------------------------------------------------- */
+
+/*
+ * --access=full: make the plans of the program at `program` and its libraries that are not kept, and set
+ * --plans.  -errno: err has the reason.
+ */
+int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYTES]);
+
 /* ---- rerun.c --------------------------------------------------------------------------------- */
 
 /* main's arguments, and the position in standard input, for a second run. */

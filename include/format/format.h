@@ -245,6 +245,8 @@ enum image_end {
 #define IMAGE_GUARDS_BOUNDED 0x2000u /* blocks were not guarded, because of vm.max_map_count */
 /* a block with one of the stacks of --guard-stacks was guarded; minor version 15 */
 #define IMAGE_GUARDED_STACK 0x4000u
+/* --access=full, and no object of it runs in a checked copy; minor version 15 */
+#define IMAGE_WITHOUT_COPIES 0x8000u
 #define IMAGE_PYTHON_MALLOC 0x1000u /* PYTHONMALLOC makes python use malloc; minor version 12 */
 
 /* image_header.checks: minor version 2; 0 in files of earlier versions */

@@ -12,6 +12,7 @@
 #include "exit_priv.h"
 #include "context.h"
 #include "fault.h"
+#include "translated.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@ static struct crash crash_of(const struct fatal_signal *s)
     struct crash c = {.signal = s->signal, .code = info->si_code, .context = context};
     bool is_access = s->signal == SIGSEGV || s->signal == SIGBUS;
     struct fault_access a = fault_access_of(info, context, pool_knobs.free_fill);
-    c.pc = a.pc;
+    c.pc = translated_original(a.pc);
     if (info->si_code <= 0)
         c.sender = (uint32_t)info->si_pid;
     if (!is_access)

@@ -54,6 +54,7 @@ extern HIDDEN const struct size_class size_class[ALL_CLASSES];
 struct pool_knobs {
     uint64_t quarantine_bytes; /* per thread */
     int malloc_fill;           /* 0..255, FILL_OF_BLOCK, -1 = no */
+    bool marks_new;            /* malloc_fill is set, or the byte shadow is on */
     int free_fill;
     uint32_t redzone_bytes; /* minimum after each block, and before it */
     /* bytes of slack that are checked, besides the last redzone_tail of a slot */

@@ -19,6 +19,7 @@
  * Locks: `lock` (RANK_LARGE), then those of units.c and copy.c, then `records_lock` (RANK_RECORDS),
  * then that of segment.c.
  */
+#include "byte_shadow.h"
 #include "heap_priv.h"
 
 #include <string.h>
@@ -222,6 +223,9 @@ void large_enter(struct unit *head, struct large_record *r, uint64_t lead, uint6
     *f = (struct found){PTR_START, head, UNIT_LARGE, 0, 0};
     redzone_put_before_large(head);
     redzone_put_large(f, (void *)large_start_of(head), request);
+    if (byte_shadow_is_on)
+        byte_shadow_forbid((const void *)unit_address(head),
+                           large_start_of(head) - unit_address(head), BYTE_SHADOW_REDZONE);
 }
 
 void *large_take(size_t request, size_t align, bool *clean, struct found *f)

@@ -8,6 +8,7 @@
  *
  * Blocks are filled when they enter, and the fill is checked when they leave (redzone.h).
  */
+#include "byte_shadow.h"
 #include "heap_priv.h"
 
 #define ALL_BYTES_MAX (16ull << 20)
@@ -126,6 +127,8 @@ void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t req
                      uint32_t write_epoch)
 {
     fill_put(block, request);
+    if (unlikely(byte_shadow_is_on))
+        byte_shadow_forbid(block, request, BYTE_SHADOW_FREED);
     enter(t, block, class, write_epoch);
 }
 
@@ -133,6 +136,8 @@ void quarantine_push_large(const struct found *f, void *block, uint64_t request)
 {
     if (large_is_filled(f->head))
         fill_put(block, request);
+    if (byte_shadow_is_on)
+        byte_shadow_forbid(block, request, BYTE_SHADOW_FREED);
     large_give(f);
 }
 

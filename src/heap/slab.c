@@ -20,6 +20,7 @@
  *
  * Lock: one per class (RANK_CENTRAL), then those of large.c, units.c, copy.c and segment.c.
  */
+#include "byte_shadow.h"
 #include "heap_priv.h"
 
 #include <string.h>
@@ -129,6 +130,9 @@ static struct unit *make(uint32_t class)
         return NULL;
     }
     note_all_free(head, class);
+    if (byte_shadow_is_on)
+        byte_shadow_forbid((const void *)unit_address(head), c->units * (uint64_t)UNIT_BYTES,
+                           BYTE_SHADOW_REDZONE);
     if (first_slot(class))
         redzone_put_border((char *)unit_address(head) + c->slot_bytes);
     for (uint32_t i = 1; i < c->units; i++) {

@@ -30,6 +30,7 @@
 #include "init.h"
 #include "context.h"
 #include "fault.h"
+#include "translated.h"
 
 static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,  SIGBUS,  SIGFPE,
                                 SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM,  SIGTERM, SIGXCPU,
@@ -124,7 +125,8 @@ static void on_fatal(int signal, void *info, void *context)
 {
     bool cut = is_file_cut(signal, info);
     uint64_t source;
-    if (signal == SIGSEGV && (guard_fault(info, context) || is_kept(info, context)))
+    if (signal == SIGSEGV &&
+        (translated_fault(context) || guard_fault(info, context) || is_kept(info, context)))
         return;
     if (cut && survives_cut(info))
         return;
@@ -164,7 +166,9 @@ static void call_handler(const struct os_action *action, int signal, void *info,
 {
     if (!(action->flags & SA_NODEFER) || action->mask & FAULT_BIT)
         self_state |= SELF_BLOCKS_FAULTS;
+    struct translated_words kept = translated_words();
     os_handler_of(action)(signal, info, context);
+    translated_words_restore(&kept);
     self_state &= ~(uint32_t)SELF_BLOCKS_FAULTS;
     if (*context_mask(context) & FAULT_BIT) {
         self_state |= SELF_BLOCKS_FAULTS;
@@ -176,7 +180,7 @@ static void call_handler(const struct os_action *action, int signal, void *info,
 static void on_chained(int signal, void *info, void *context)
 {
     struct os_action action = program_action[signal];
-    if (guard_fault(info, context) || is_kept(info, context))
+    if (translated_fault(context) || guard_fault(info, context) || is_kept(info, context))
         return;
     if (self_state & SELF_BLOCKS_FAULTS || !os_handler_of(&action)) {
         reset(signal); /* the fault happens again */

@@ -25,6 +25,7 @@
 
 struct fault_stack {
     uint32_t id;
+    bool may_be_wrapped;
     bool is_wrapped; /* in a call that src/boundary checks when libc returns */
 };
 
@@ -37,7 +38,7 @@ static bool is_in_object_of(uintptr_t pc, uintptr_t other)
 static void put_stack(const struct walk *w, void *about)
 {
     struct fault_stack *s = about;
-    for (uint32_t i = 0; i < w->count && i < WRAPPED_FRAMES; i++)
+    for (uint32_t i = 0; s->may_be_wrapped && i < w->count && i < WRAPPED_FRAMES; i++)
         s->is_wrapped |= is_in_object_of(depot_address(w->word[i]), (uintptr_t)&guard_fault);
     if (w->count && !s->is_wrapped)
         s->id = depot_put(w->word, w->count, w->end, true);
@@ -68,10 +69,11 @@ static bool is_own(const void *context)
     return is_in_object_of(context_pc(context), (uintptr_t)&guard_fault);
 }
 
-static void record(struct access a, const void *context)
+void fault_record(struct access *given, const struct caller *from, bool may_be_libcs,
+                  const void *context)
 {
     struct section s;
-    struct caller from;
+    struct access a = *given;
     if (fork_shares_memory())
         return;
     if (!section_begin(&s)) {
@@ -79,14 +81,20 @@ static void record(struct access a, const void *context)
             image_count(&image()->errors_unrecorded); /* recording the error would take a lock */
         return;
     }
-    struct fault_stack stack = {0};
-    unwind_interrupted(context, &from);
-    unwind_from(&from, put_stack, &stack);
+    struct fault_stack stack = {.may_be_wrapped = may_be_libcs};
+    unwind_from(from, put_stack, &stack);
     a.stack = rt.options.frames ? stack.id : 0;
     a.is_by_libc = is_in_object_of(a.pc, (uintptr_t)next.free);
     if (!stack.is_wrapped)
         access_faulted(&a, &s);
     section_end(&s);
+}
+
+static void record(struct access a, const void *context)
+{
+    struct caller from;
+    unwind_interrupted(context, &from);
+    fault_record(&a, &from, true, context);
 }
 
 /* ---- misaligned moves ------------------------------------------------------------------------ */

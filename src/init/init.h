@@ -71,7 +71,9 @@ struct options {
     uint32_t cost_every; /* one of so many operations is timed; 0: none */
     uint32_t frames;     /* per stack, at most RTC_STACK_FRAMES; 0: no stacks */
     char pool_dir[256];
-    char skip[256]; /* patterns of programs that are not checked, separated by commas */
+    bool access_full; /* and the program's own loads and stores, in copies of its code */
+    char plans[256];  /* folder of the plans for that */
+    char skip[256];   /* patterns of programs that are not checked, separated by commas */
 };
 
 /*
@@ -202,6 +204,23 @@ void fatal_withdraw(void);                         /* before the program enters 
  * repeated.
  */
 bool guard_fault(const void *info, void *context);
+/*
+ * Record a bad access that has faulted, with the stack of `from`.  `may_be_libcs`: not one that libc has
+ * made for a call that src/boundary checks.
+ */
+struct access;
+void fault_record(struct access *a, const struct caller *from, bool may_be_libcs,
+                  const void *context);
+/*
+ * handlers.c.  The program has set this signal's action: call its handler by one of ours, if code runs
+ * in copies; all actions.
+ */
+void handlers_wrap(int signal);
+void handlers_wrap_all(void);
+/* The handler of the program that `handler` calls for this signal, or `handler`. */
+const void *handlers_program(int signal, const void *handler);
+/* translated_fault.c.  Is the SIGSEGV that of a check in relocated code?  Then the program can continue. */
+bool translated_fault(void *context);
 /*
  * Signal-safe, all three. Does our handler replace this signal's default? Is this handler ours?
  * Install ours.

@@ -198,6 +198,16 @@ static void read_on_error(enum on_error *out, struct value v)
             *out = (enum on_error)i;
 }
 
+/* full: a flag, too. */
+static void read_access(struct options *o, struct value v)
+{
+    o->access_full = value_is(v, "full");
+    if (o->access_full)
+        o->access = true;
+    else
+        read_flag(&o->access, v);
+}
+
 static void read_track_fds(enum track_fds *out, struct value v)
 {
     static const char *const name[] = {[TRACK_FDS_NO] = "no",
@@ -245,7 +255,7 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
     else if (key_is(key, n, "witness"))
         read_flag(&o->witness, v);
     else if (key_is(key, n, "access"))
-        read_flag(&o->access, v);
+        read_access(o, v);
     else if (key_is(key, n, "keep"))
         read_flag(&o->keep, v);
     else if (v.none)
@@ -256,6 +266,8 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         read_unless(&o->mel_at_exit, v, "off", at_exits);
     else if (key_is(key, n, "pool-dir"))
         read_text(o->pool_dir, sizeof o->pool_dir, v);
+    else if (key_is(key, n, "plans"))
+        read_text(o->plans, sizeof o->plans, v);
     else if (key_is(key, n, "trace-children-skip"))
         read_text(o->skip, sizeof o->skip, v);
     else if (key_is(key, n, "heap"))

@@ -6,7 +6,10 @@
  * No failure here harms the program. Without a run file the records are private memory. Without an
  * environment, calls get bootstrap memory until there is one.
  */
+#include "byte_shadow.h"
 #include "init.h"
+#include "translated.h"
+#include "translated_trap.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -109,6 +112,9 @@ static void start(char **envp)
                  (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0) |
                  (variable(envp, "PYTHONMALLOC=malloc") ? IMAGE_PYTHON_MALLOC : 0), /* or _debug */
     };
+    if (rt.options.access_full)
+        byte_shadow_start();
+    pool_knobs.marks_new = pool_knobs.malloc_fill >= 0 || byte_shadow_is_on;
     image_start(&request);
     costs_start();
     errors_start();
@@ -166,4 +172,10 @@ void init_constructed(char **envp)
     loader_constructed();
     image_note_losses();
     test_control();
+    if (byte_shadow_is_on) {
+        translated_start(rt.options.plans, translated_bad);
+        handlers_wrap_all();
+    }
+    if (rt.options.access_full && !translated_counts().objects)
+        image_flag(IMAGE_WITHOUT_COPIES);
 }

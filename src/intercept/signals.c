@@ -26,6 +26,8 @@ static void note_stack(int signal, bool wants)
 /* libc has returned the old handler `before`, and perhaps set another one. */
 static void *program_handler(int signal, void *before)
 {
+    before = (void *)(uintptr_t)handlers_program(signal, before);
+    handlers_wrap(signal);
     if (before != (void *)(uintptr_t)SIG_ERR)
         note_stack(signal, false);
     if (!fatal_covers(signal))
@@ -72,6 +74,15 @@ static bool blocks_fault(const sigset_t *mask)
     return guarded_is_on() && sigismember(mask, SIGSEGV) == 1;
 }
 
+/* The handler that the program has set, not ours that calls it. */
+static void show_program_handler(int signal, struct sigaction *old)
+{
+    const void *handler;
+    memcpy(&handler, &old->sa_sigaction, sizeof handler);
+    handler = handlers_program(signal, handler);
+    memcpy(&old->sa_sigaction, &handler, sizeof handler);
+}
+
 EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *old)
 {
     struct sigaction without;
@@ -87,6 +98,10 @@ EXPORT int sigaction(int signal, const struct sigaction *act, struct sigaction *
     int result = NEXT(sigaction)(signal, removes || blocks ? &without : act, old);
     if (result)
         return result;
+    if (old)
+        show_program_handler(signal, old);
+    if (act)
+        handlers_wrap(signal);
     if (old && was_removed)
         old->sa_flags |= SA_ONSTACK;
     if (old && atomic_load(&masks_fault) >> (signal - 1) & 1)

@@ -21,6 +21,8 @@
  * block.  In other memory that contains a stack pointer, the start of the stack is unknown, so all
  * of it is scanned.
  */
+#include "byte_shadow.h"
+#include "format/plan.h"
 #include "leakcheck_priv.h"
 
 #include <errno.h>
@@ -303,6 +305,8 @@ static void exclude_library(struct search *s)
         return;
     exclude(s, o.start, blocks);
     exclude(s, blocks_end, o.end);
+    if (byte_shadow_is_on) /* 16 TiB, without a pointer */
+        exclude(s, PLAN_SHADOW, PLAN_SHADOW + BYTE_SHADOW_BYTES);
 }
 
 /* Open parts of our heap that the program has made inaccessible. */

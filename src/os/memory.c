@@ -243,3 +243,13 @@ COLD void *os_make_wiped_page(_Atomic(void *) *page_at, void *instead)
         os_unmap(made, PAGE_BYTES);
     return none;
 }
+
+void *os_map_file(void *at, size_t bytes, int protection, bool shared, int fd, uint64_t offset)
+{
+    int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | (at ? MAP_FIXED_NOREPLACE : 0);
+    void *p = map(at, bytes, protection, flags, fd, offset);
+    if (os_failed(p) || !at || p == at)
+        return p;
+    os_unmap(p, bytes); /* a kernel that takes the address as a hint */
+    return (void *)(intptr_t)-EEXIST;
+}

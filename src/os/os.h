@@ -76,6 +76,11 @@ int os_move_over(void *from, size_t bytes, void *to);
  * reservation of the runtime to replace, or NULL.
  */
 void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
+/*
+ * Map a part of a file.  `at`: exactly there, or fail; NULL: anywhere.  `protection` as for mmap; shared:
+ * not a private copy.
+ */
+void *os_map_file(void *at, size_t bytes, int protection, bool shared, int fd, uint64_t offset);
 int os_unmap(void *at, size_t bytes); /* all of a mapping made by one call */
 /*
  * Enumerate the runtime's own address ranges: all mappings made above that still exist, and those

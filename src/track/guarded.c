@@ -42,13 +42,13 @@ bool guarded_is_on(void)
 
 bool guarded_is_wanted(void)
 {
-    return rt.options.guard.every || rt.options.guard.stacks.count;
+    return rt.options.guard.every || rt.options.guard.stacks.count || rt.options.access_full;
 }
 
 bool guarded_start(void)
 {
     bool has_stacks = rt.options.guard.stacks.count && guarded_stacks_start();
-    bool on = (rt.options.guard.every || has_stacks) && !os_by_valgrind();
+    bool on = (rt.options.guard.every || has_stacks || rt.options.access_full) && !os_by_valgrind();
     atomic_store_explicit(&guarded.stopped, !on, memory_order_relaxed);
     atomic_store_explicit(&guarded.on, on, memory_order_relaxed);
     if (self)
@@ -186,6 +186,10 @@ bool guarded_choose(struct thread *t, const struct entry *at, struct guarded_cho
     bool all = rt.options.guard.every == GUARD_ALL;
     if (is_idle(t))
         return false;
+    if (!rt.options.guard.every && !rt.options.guard.stacks.count) {
+        t->guard_left = INT32_MAX;
+        return false;
+    }
     if (rt.options.guard.stacks.count)
         return choose_by_stack(t, at, out);
     if (!t->guard_seed && !all) {

@@ -3,6 +3,7 @@
  *
  * The copy is made outside of the critical section: a fork waits for sections.
  */
+#include "byte_shadow.h"
 #include "track_priv.h"
 
 #include <errno.h>
@@ -53,6 +54,8 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
         return old;
     if (is_slab(f->kind) && !is_reserve(f->kind))
         redzone_move(r.p, f->kind - 1, request);
+    if (unlikely(byte_shadow_is_on))
+        block_allow(r.p, request);
     struct block_birth birth = {.family = word_family(word),
                                 .flags = word_flags(word) | s->t->birth_flags,
                                 .mark = annotations_mark_now(),

@@ -3,6 +3,7 @@
  * each thread caches ids of recent stacks.
  */
 #include "init.h"
+#include "translated.h"
 
 #define FEW_THREADS 16u
 #define ROW_NS 10000u /* longest time for one row of call frame information */
@@ -20,13 +21,14 @@ static void row_made(void)
 
 void stack_start(void)
 {
-    const struct unwind_setup setup = {.find = loader_find,
-                                       .number = modules_number,
-                                       .frames = rt.options.frames,
-                                       .long_begin =
-                                           rt.options.cost_every ? cost_phase_begin : NULL,
-                                       .long_end = long_end,
-                                       .row_made = row_made};
+    const struct unwind_setup setup = {
+        .find = loader_find,
+        .original = rt.options.access_full ? translated_original : NULL,
+        .number = modules_number,
+        .frames = rt.options.frames,
+        .long_begin = rt.options.cost_every ? cost_phase_begin : NULL,
+        .long_end = long_end,
+        .row_made = row_made};
     unwind_start(&setup);
 }
 

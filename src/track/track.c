@@ -6,6 +6,7 @@
  * Memory is zeroed outside of the critical section: a fork waits for sections.
  */
 #include "track_priv.h"
+#include "byte_shadow.h"
 #include "guarded.h"
 
 #include <errno.h>
@@ -186,6 +187,15 @@ ALWAYS_INLINE void *alloc(struct alloc_request *o)
     return likely(p) ? p : no_memory(o->request, o->op, o->at);
 }
 
+/* What is done for each new block only with an option. */
+static COLD void mark_new(void *p, size_t request)
+{
+    if (byte_shadow_is_on)
+        block_allow(p, request);
+    if (pool_knobs.malloc_fill >= 0)
+        fill_put_new(p, request);
+}
+
 static COLD void *alloc_timed(size_t request, size_t align, uint32_t op, const struct entry *at)
 {
     enum cost_call call = cost_begin(COST_ALLOCATE, 0);
@@ -200,8 +210,8 @@ void *track_alloc(size_t request, size_t align, uint32_t op, const struct entry 
         return alloc_timed(request, align, op, at);
     struct alloc_request o = {.request = request, .align = align, .op = op, .at = at};
     void *p = alloc(&o);
-    if (unlikely(pool_knobs.malloc_fill >= 0) && p)
-        fill_put_new(p, request);
+    if (unlikely(pool_knobs.marks_new) && p)
+        mark_new(p, request);
     return p;
 }
 
@@ -222,8 +232,8 @@ void *track_alloc_aligned(size_t request, size_t align, size_t given_align, uint
     struct alloc_request o = {.request = request, .align = align, .op = op, .at = at};
     o.given_align = align_code(given_align) << (BLOCK_ALIGN_SHIFT - BLOCK_SIZE_SHIFT);
     void *p = alloc(&o);
-    if (unlikely(pool_knobs.malloc_fill >= 0) && p)
-        fill_put_new(p, request);
+    if (unlikely(pool_knobs.marks_new) && p)
+        mark_new(p, request);
     return p;
 }
 
@@ -248,6 +258,8 @@ void *track_alloc_zeroed(size_t request, uint32_t op, const struct entry *at)
         return alloc_zeroed_timed(request, op, at);
     struct alloc_request o = {.request = request, .align = MIN_ALIGN, .op = op, .at = at};
     void *p = alloc(&o);
+    if (unlikely(byte_shadow_is_on) && p)
+        block_allow(p, request);
     if (unlikely(request >= LONG_BYTES) && p && !o.clean)
         clear_long(p, request);
     else if (p && !o.clean)

@@ -32,6 +32,7 @@ static struct rule nothing[1] = {{.key = DROPPED}};
 struct rule *rules = nothing; /* rules[0] matches no key: the target of unset hints */
 _Atomic uint32_t rules_epoch;
 uint32_t frames_wanted = RTC_STACK_FRAMES;
+uintptr_t (*original_of)(uintptr_t pc);
 
 static struct {
     struct unwind_setup setup;
@@ -146,9 +147,10 @@ static bool make(uint64_t key, struct rule *r, bool may_grow)
     *r = (struct rule){.key = key, .kind = RULE_CHAIN};
     if (!table.setup.find)
         r->kind = RULE_NONE;
-    if (!table.setup.find || !table.setup.find(pc_of_key(key), &o))
+    uint64_t original = original_key(key);
+    if (!table.setup.find || !table.setup.find(pc_of_key(original), &o))
         return table.setup.find != NULL;
-    make_inside(&o, key, r);
+    make_inside(&o, original, r);
     r->module = table.setup.number(&o, may_grow);
     return r->module != 0;
 }
@@ -168,6 +170,7 @@ bool rule_row(uint64_t key, struct row *row, bool *restorer)
     struct object o;
     struct cfi f;
     *restorer = false;
+    key = original_key(key);
     if (!table.setup.find || !table.setup.find(pc_of_key(key), &o))
         return false;
     bool found = o.index && cfi_find(&o, pc_of_key(key), &f);
@@ -358,6 +361,7 @@ static bool may_return(const struct rule *r, uintptr_t to)
     uintptr_t from = atomic_load_explicit(&r->key, memory_order_relaxed) & KEY_PC;
     struct object o;
     struct cfi f;
+    to = original_key(to);
     if (!table.setup.find || !table.setup.find(to - 1, &o))
         return r->module ? r->offset : (from < to ? to - from : from - to) < NEAR_BYTES;
     return !o.index || !cfi_find(&o, to - 1, &f) ||
@@ -424,6 +428,7 @@ void unwind_start(const struct unwind_setup *setup)
     rules = (struct rule *)(void *)at;
     rules[0] = (struct rule){.key = DROPPED};
     table.setup = *setup;
+    original_of = setup->original;
     frames_wanted = setup->frames;
     stacks_start();
     grow();

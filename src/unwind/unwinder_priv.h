@@ -132,9 +132,17 @@ ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
     return atomic_load_explicit(&r->key, memory_order_acquire) == key;
 }
 
+/* The same place in the original code, if `key` is in a copy. */
+extern HIDDEN uintptr_t (*original_of)(uintptr_t pc);
+
+ALWAYS_INLINE uint64_t original_key(uint64_t key)
+{
+    return unlikely(original_of) ? original_of(key & KEY_PC) | (key & ~KEY_PC) : key;
+}
+
 ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
 {
-    return key | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
+    return original_key(key) | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
 }
 
 /* The object that contains an address, and its number in the run file; 0: none (yet). */

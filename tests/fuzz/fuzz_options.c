@@ -65,7 +65,8 @@ static void check_runtime(const struct options *o, const char *text)
     struct runtime_options r = runtime_options_read(text);
     static const char *const words[] = {"continue", "stop", "abort", "debugger", "exit"};
     static const char *const fds[] = {"no", "bad", "yes", "all"};
-    const char *dir = option_text(o, "pool-dir"), *skip = option_text(o, "trace-children-skip");
+    const char *dir = option_text(o, "pool-dir"), *skip = option_text(o, "trace-children-skip"),
+               *access = option_text(o, "access"), *plans = option_text(o, "plans");
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
     must(r.leaks == option_flag(o, "leaks"), "leaks is the same");
@@ -86,7 +87,9 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.error_limit == limit_of(option_text(o, "error-limit")), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");
-    must(r.access == option_flag(o, "access"), "access is the same");
+    must(r.access == (strcmp(access, "no") != 0) && r.access_full == (strcmp(access, "full") == 0),
+         "access is the same");
+    must(strlen(plans) >= sizeof r.plans || strcmp(r.plans, plans) == 0, "plans is the same");
     check_guard(&r, option_text(o, "guard"));
     check_guard_stacks(&r, option_text(o, "guard-stacks"));
     must(r.access_every == option_number(o, "access-every", 16), "access-every is the same");

@@ -72,6 +72,8 @@ struct options {
     uint32_t cost_every;
     uint32_t frames;
     char pool_dir[256];
+    bool access_full;
+    char plans[256];
     char skip[256];
 };
 
@@ -128,6 +130,7 @@ struct runtime_options runtime_options_read(const char *text)
         .heap_bytes = o.heap_bytes,
         .cost_every = o.cost_every,
         .access = o.access,
+        .access_full = o.access_full,
         .access_every = o.access_every,
         .guard_every = o.guard.every,
         .guard_is_limited = o.guard.is_limited,
@@ -147,6 +150,7 @@ struct runtime_options runtime_options_read(const char *text)
         all.guard_gap = last->gap;
     }
     memcpy(all.pool_dir, o.pool_dir, sizeof all.pool_dir);
+    memcpy(all.plans, o.plans, sizeof all.plans);
     memcpy(all.skip, o.skip, sizeof all.skip);
     return all;
 }

@@ -20,7 +20,7 @@ struct runtime_options {
     bool all_events;
     uint64_t heap_bytes;
     uint32_t cost_every;
-    bool access;
+    bool access, access_full;
     uint32_t access_every;
     uint32_t guard_every;
     bool guard_is_limited;
@@ -32,6 +32,7 @@ struct runtime_options {
     int on_error, track_fds; /* index in the list of words */
     uint32_t error_limit;
     char pool_dir[256];
+    char plans[256];
     char skip[256];
     uint64_t quarantine_bytes;
     int malloc_fill; /* -1 = no */

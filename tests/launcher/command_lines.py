@@ -26,7 +26,9 @@ VALUES = {"N": "20", "BYTES": "32", "SIZE": "4m", "BYTE": "1", "HEX": "a5", "PAT
           "FROM=TO": "/a=/b", "SET": "all"}
 WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "hyperlinks": "never", "leak-check": "full",
          "leak-resolution": "low", "format": "gcc", "tool": "memcheck", "annotate": "no", "on-error": "continue", "track-fds": "yes", "guard": "all",
-         "guard-stacks": "0123456789abcdef.e1", "malloc-fill": "block", "free-fill": "block"}
+         "guard-stacks": "0123456789abcdef.e1", "malloc-fill": "block", "free-fill": "block", "access": "no"}
+# With a value or without one.
+BARE = ("access",)
 # Options that end the verb, or that need others.
 OTHERS = ("help", "version", "interval", "baseline", "update-baseline", "heap-size", "log-file", "log-fd", "xml", "xml-fd", "allow-unchecked", "counters", "catch")
 
@@ -83,7 +85,7 @@ def each_form(verb, options):
         forms = [["--%s=%s" % (name, value)], ["-%s=%s" % (name, value)], ["--" + name, value]]
         if not shape:
             forms = [["--" + name], ["-" + name], ["--%s=yes" % name], ["--%s=no" % name]]
-        elif verb == "selftest":
+        elif verb == "selftest" or name in BARE:
             forms = forms[:2] + [["--" + name]]
         for form in forms:
             done = rtcheck(*words, *form, *operands)
@@ -99,7 +101,7 @@ def each_mistake(verb, options):
     for name, shape in options.items():
         if not shape:
             refused("option %s: 'perhaps' is not %s" % (name, "no, yes, all, valgrind or sanitizers" if name == "help" else "yes or no"), *words, "--%s=perhaps" % name, *operands)
-        elif verb != "selftest":
+        elif verb != "selftest" and name not in BARE:
             done = rtcheck(*words, "--" + name)
             must(done.returncode == 125 and done.stderr.startswith("rtcheck: option %s needs a value: " % name), verb, name, done)
     for name, shape in ALL.items():  # options of other verbs

@@ -46,6 +46,7 @@ def beside(room, floor):
     return [other for other in floor if other != room]
 
 
+ABOVE_COPIES = ["src/translated", "shadow/plan"]
 SEES = {
     "shadow": [],
     "shadow/ranges": [],
@@ -57,15 +58,16 @@ SEES = {
     "src/os": ["shadow"] + FLOORS[:3],
     **{room: ["shadow"] + FLOORS[:4] + beside(room, HEAP) for room in HEAP},
     "src/unwind": ["shadow"] + FLOORS[:4],
-    **{room: ["shadow", "shadow/ranges"] + beside(room, FLOORS) for room in CORE},
-    "src/boundary": ["shadow", "shadow/ranges", "src/intercept"] + FLOORS,
-    "src/intercept": ["shadow", "shadow/ranges"] + FLOORS,
-    "src/events": ["shadow", "shadow/ranges", "src/dispatch"] + FLOORS,
-    "src/dispatch": ["shadow", "shadow/ranges", "src/events"] + FLOORS,
-    "src/counters": ["shadow", "shadow/ranges"] + FLOORS,
-    "src/leakcheck": SHADOW + ["src/exit"] + FLOORS,
-    "src/exit": SHADOW + ["src/leakcheck"] + FLOORS,
-    "src": SHADOW + ["src/boundary", "src/intercept", "src/events", "src/dispatch", "src/counters", "src/leakcheck", "src/exit"] + FLOORS,
+    "src/translated": ["shadow", "shadow/plan"] + FLOORS[:4],
+    **{room: ["shadow", "shadow/ranges"] + ABOVE_COPIES + beside(room, FLOORS) for room in CORE},
+    "src/boundary": ["shadow", "shadow/ranges", "src/intercept"] + FLOORS + ABOVE_COPIES,
+    "src/intercept": ["shadow", "shadow/ranges"] + FLOORS + ABOVE_COPIES,
+    "src/events": ["shadow", "shadow/ranges", "src/dispatch"] + FLOORS + ABOVE_COPIES,
+    "src/dispatch": ["shadow", "shadow/ranges", "src/events"] + FLOORS + ABOVE_COPIES,
+    "src/counters": ["shadow", "shadow/ranges"] + FLOORS + ABOVE_COPIES,
+    "src/leakcheck": SHADOW + ["src/exit"] + FLOORS + ABOVE_COPIES,
+    "src/exit": SHADOW + ["src/leakcheck"] + FLOORS + ABOVE_COPIES,
+    "src": SHADOW + ["src/boundary", "src/intercept", "src/events", "src/dispatch", "src/counters", "src/leakcheck", "src/exit"] + FLOORS + ABOVE_COPIES,
     "report": [],  # report.h alone, for every room
     **REPORT,
     "tools/messages": [],
@@ -75,7 +77,7 @@ SEES = {
     "tools/selftest": ["shadow", "report", "tools/messages", "tools/options", "tools/launcher"],
     "tools/pack": ["shadow", "report", "tools/messages"],
     "tools/translate": ["tools/messages"],
-    "tools": ["shadow", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest pack translate".split()],
+    "tools": ["shadow", "shadow/plan", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest pack translate".split()],
 }
 SEES = {MACHINE: [], **{room: [MACHINE] + sees for room, sees in SEES.items()}}  # as the headers of include
 TOP = set("src include shadow report tests tools docs man examples CMakeLists.txt LICENSE README.md ARCHITECTURE.md "

@@ -244,6 +244,7 @@ struct option_words option_words(const struct option_info *info)
         [KIND_TRACK_FDS] = "=no|bad|yes|all",
         [KIND_GUARD] = "=N|all|no",
         [KIND_STACKS] = "=STACK,...",
+        [KIND_ACCESS] = "=no|yes|full",
         [KIND_HEAP] = "=private|file",
         [KIND_EVENTS] = "=calls|all",
         [KIND_FRAMES] = "=N",
@@ -273,7 +274,8 @@ struct option_words option_words(const struct option_info *info)
     else
         snprintf(value, sizeof value, "%s",
                  info->kind == KIND_FLAG && shows_default ? "=yes|no" : shape[info->kind]);
-    snprintf(words.name, sizeof words.name, info->bare ? "--%s[%s]" : "--%s%s", info->name, value);
+    snprintf(words.name, sizeof words.name,
+             info->bare || info->kind == KIND_ACCESS ? "--%s[%s]" : "--%s%s", info->name, value);
     snprintf(words.text, sizeof words.text, "%s%s%s%s",
              info->help + (named > 0 ? named + strlen(": ") : 0), shows_default ? " [" : "",
              shows_default ? info->initial : "", shows_default ? "]" : "");

@@ -249,12 +249,14 @@ static const char *const value_syntaxes[] = {
     [KIND_TRACK_FDS] = "no, bad, yes or all",
     [KIND_GUARD] = "no, auto, all, end, start or a number from 1 to 1000000",
     [KIND_STACKS] = "up to 32 stacks as --catch gives them",
+    [KIND_ACCESS] = "no, yes or full",
 };
-static_assert(countof(value_syntaxes) == KIND_STACKS + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_ACCESS + 1, "one for each kind");
 
 const char *value_if_bare(const struct option_info *info)
 {
-    return info->kind == KIND_FLAG || info->kind == KIND_HELP ? "yes" : info->bare;
+    bool is_yes = info->kind == KIND_FLAG || info->kind == KIND_HELP || info->kind == KIND_ACCESS;
+    return is_yes ? "yes" : info->bare;
 }
 
 const char *value_syntax(int kind)
@@ -281,11 +283,13 @@ bool value_canonical(int kind, const char *given, char *out, size_t room)
     if ((kind == KIND_MATCH && strcmp(given, "all") == 0) ||
         ((kind == KIND_BYTE || kind == KIND_FILL) && strcmp(given, "no") == 0) ||
         (kind == KIND_FILL && strcmp(given, "block") == 0) ||
+        (kind == KIND_ACCESS && strcmp(given, "full") == 0) ||
         (kind == KIND_REDZONE && strcmp(given, "auto") == 0) ||
         (kind == KIND_GUARD && is_word_of(kind, given)))
         return give_text(given, out, room);
     switch (kind) {
     case KIND_FLAG:
+    case KIND_ACCESS:
         return parse_flag(given, &flag) && give_text(flag ? "yes" : "no", out, room);
     case KIND_SIZE:
         return parse_size(given, &number) && give_number(number, out, room);

@@ -63,6 +63,7 @@ enum option_kind {
     KIND_TRACK_FDS,
     KIND_GUARD,
     KIND_STACKS,
+    KIND_ACCESS,
 };
 
 #define GUARD_STACKS_MOST 32u /* of KIND_STACKS: as many as the runtime takes */

@@ -50,6 +50,12 @@ static inline uintptr_t context_fp(const void *context)
     return (uintptr_t)context_saved(context)[REG_RBP];
 }
 
+/* The result of the last comparison becomes `equal`. */
+static inline void context_set_equal(void *context)
+{
+    context_registers(context)[REG_EFL] |= 0x40; /* ZF */
+}
+
 /* ---- at a system call ------------------------------------------------------------------------ */
 
 /* Before the call, and in its SIGSYS: its number. */
@@ -110,13 +116,23 @@ static inline uint64_t context_general(const void *context, unsigned number)
     return (uint64_t)context_saved(context)[saved_index[number]];
 }
 
-/* The register with this number in instructions (struct operand). */
-static inline uintptr_t context_register(const void *context, unsigned number)
+/* The index of the register with this number in instructions (struct operand). */
+static inline unsigned context_index(unsigned number)
 {
     static const uint8_t saved_index[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                             REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                             REG_R12, REG_R13, REG_R14, REG_R15};
-    return (uintptr_t)context_saved(context)[saved_index[number]];
+    return saved_index[number];
+}
+
+static inline uintptr_t context_register(const void *context, unsigned number)
+{
+    return (uintptr_t)context_saved(context)[context_index(number)];
+}
+
+static inline void context_clear(void *context, unsigned number)
+{
+    context_registers(context)[context_index(number)] = 0;
 }
 
 /* The mask that the interrupted thread gets when the handler returns: bit n is signal n + 1. */

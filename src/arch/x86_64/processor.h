@@ -36,6 +36,12 @@ ARCH_INLINE void processor_count(_Atomic uint64_t *counter)
     __asm__ volatile("addq $1, %0" : "+m"(*counter) : : "memory", "cc");
 }
 
+/* The thread pointer: the fs register's base, by which relocated code finds the words that it uses. */
+ARCH_INLINE void *processor_thread(void)
+{
+    return __builtin_thread_pointer();
+}
+
 /* In a loop that waits for another processor. */
 ARCH_INLINE void processor_pause(void)
 {

@@ -48,6 +48,8 @@ static bool changes_nothing(const char *text)
            e.options.frames == initial.options.frames &&
            e.options.cost_every == initial.options.cost_every &&
            e.options.access == initial.options.access &&
+           e.options.access_full == initial.options.access_full &&
+           strcmp(e.options.plans, initial.options.plans) == 0 &&
            e.options.access_every == initial.options.access_every &&
            e.options.error_limit == initial.options.error_limit &&
            e.options.guard.every == initial.options.guard.every &&
@@ -102,6 +104,7 @@ enum where { L, R };
 #define OTHER_TRACK_FDS(initial) "all"
 #define OTHER_GUARD(initial) "20"
 #define OTHER_STACKS(initial) "0123456789abcdef.e9"
+#define OTHER_ACCESS(initial) "full"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -212,6 +215,10 @@ static void errors(void **state)
     if (!changes_nothing("access_every=1000001"))
         fail_msg("access_every=1000001 is taken");
     assert_false(after_reading("access=no").options.access);
+    assert_false(after_reading("access=full:access=yes").options.access_full);
+    assert_true(after_reading("access=full").options.access_full);
+    assert_true(after_reading("access=no:access=full").options.access);
+    assert_string_equal(after_reading("plans=/a/b").options.plans, "/a/b");
     for (size_t i = 0; i < countof(word); i++) {
         char text[32];
         snprintf(text, sizeof text, "on_error=%s", word[i]);

@@ -38,6 +38,16 @@ static inline uintptr_t context_sp(const void *context)
     return context_saved(context)->sp;
 }
 
+static inline void context_clear(void *context, unsigned number)
+{
+    context_registers(context)->regs[number] = 0;
+}
+
+static inline void context_set_equal(void *context)
+{
+    context_registers(context)->pstate |= 0x40000000;
+}
+
 static inline void context_set_sp(void *context, uintptr_t sp)
 {
     context_registers(context)->sp = sp;

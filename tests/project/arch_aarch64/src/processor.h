@@ -15,6 +15,11 @@ ARCH_INLINE void processor_count(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
+ARCH_INLINE void *processor_thread(void)
+{
+    return __builtin_thread_pointer();
+}
+
 ARCH_INLINE void processor_pause(void)
 {
     __asm__ volatile("yield");

@@ -1,0 +1,71 @@
+/*
+ * translated_fault.c - SIGSEGV in relocated code: a check that has found a bad access, or that could not
+ * read the shadow.
+ *
+ * A check that fails calls translated_bad, which faults.  The access is recorded with the original
+ * instruction and its stack, and the program continues behind the check, with the access.
+ *
+ * The shadow of an address that is not canonical cannot be read.  Then the comparison is taken to have
+ * found no error, and the access itself faults.
+ */
+#include "context.h"
+#include "fault.h"
+#include "format/plan.h"
+#include "accesses.h"
+#include "byte_shadow.h"
+#include "init.h"
+#include "translated.h"
+#include "translated_trap.h"
+
+#include <errno.h>
+
+static bool is_bad_access(void *context)
+{
+    struct translated_site site;
+    struct caller from;
+    uintptr_t sp = context_sp(context), returns_to = *(const uintptr_t *)sp;
+    if (context_pc(context) != (uintptr_t)&translated_bad)
+        return false;
+    if (translated_site(returns_to, &site)) {
+        unwind_interrupted(context, &from);
+        from.value[DWARF_PC] = site.pc;
+        from.value[DWARF_SP] = sp + TRANSLATED_STACK_BYTES;
+        fault_record(&(struct access){.at = (const void *)translated_bad_address(),
+                                      .bytes = site.bytes,
+                                      .is_write = site.is_write,
+                                      .pc = site.pc},
+                     &from, false, context);
+    }
+    context_set_pc(context, context_pc(context) + TRANSLATED_BAD_BYTES);
+    return true;
+}
+
+/*
+ * An instruction of a check that reads the shadow is skipped, as if it had read 0: a comparison with a
+ * constant of one byte, which follows the operand, or a load.
+ */
+static bool is_unreadable_shadow(void *context)
+{
+    struct shadow_read read;
+    struct fault_code code;
+    if (!translated_has(context_pc(context)))
+        return false;
+    code = fault_code_of(context);
+    if (!code.at || !code.operand.memory || code.operand.displacement != PLAN_SHADOW ||
+        !shadow_read_at(code.at, code.room, &read))
+        return false;
+    if (read.is_load)
+        context_clear(context, read.to);
+    context_set_equal(context);
+    context_set_pc(context, context_pc(context) + code.operand.bytes + read.constant_bytes);
+    return true;
+}
+
+bool translated_fault(void *context)
+{
+    int saved = errno;
+    bool is_of_check =
+        byte_shadow_is_on && (is_bad_access(context) || is_unreadable_shadow(context));
+    errno = saved;
+    return is_of_check;
+}

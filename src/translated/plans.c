@@ -1,0 +1,225 @@
+/*
+ * plans.c - find and map the plan of each loaded object, and patch its entries.
+ *
+ * A plan is a file BUILD-ID.plan that belongs to this user, that nobody else may write, and that is
+ * verified as a whole.  Its copy is mapped shared and read-only at the distance from the object that the
+ * plan was made for; only the page before it, with the address of the handler, is private.  If something
+ * is mapped there, the object stays native.
+ *
+ * The original text is patched only where indirect branches may enter it, by jumps to the copy.  Entries
+ * without room for a jump stay native.
+ *
+ * Exceptions cannot pass through copies, which have no frame descriptions.  So nothing is translated in a
+ * process that has libgcc's unwinder loaded at start, or functions with handlers or cleanups.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "translated_priv.h"
+
+#define FILE_BYTES_MOST (1ull << 31)
+#define PATH_BYTES 512u
+
+struct search {
+    const char *folder;
+    uintptr_t handler;
+    bool may_throw; /* C++ exceptions */
+    uint32_t found;
+};
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+struct build_id {
+    const uint8_t *at;
+    uint32_t bytes;
+};
+
+static struct build_id id_in_notes(const uint8_t *at, uint64_t bytes)
+{
+    while (bytes >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *n = (const void *)at;
+        uint64_t name = (n->n_namesz + 3ull) & ~3ull, text = (n->n_descsz + 3ull) & ~3ull,
+                 whole = sizeof *n + name + text;
+        if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && whole <= bytes)
+            return (struct build_id){at + sizeof *n + name, n->n_descsz};
+        if (whole > bytes)
+            break;
+        at += whole;
+        bytes -= whole;
+    }
+    return (struct build_id){0};
+}
+
+static struct build_id id_of(const struct dl_phdr_info *info)
+{
+    struct build_id id = {0};
+    for (unsigned i = 0; i < info->dlpi_phnum && !id.bytes; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type == PT_NOTE)
+            id = id_in_notes((const uint8_t *)info->dlpi_addr + ph->p_vaddr, ph->p_memsz);
+    }
+    return id;
+}
+
+/* "FOLDER/BUILD-ID.plan"; false: too long. */
+static bool path_of(char out[PATH_BYTES], const char *folder, const struct build_id *id)
+{
+    static const char digits[] = "0123456789abcdef", end[] = ".plan";
+    size_t n = 0;
+    for (; folder[n] && n < PATH_BYTES; n++)
+        out[n] = folder[n];
+    if (id->bytes > PLAN_BUILD_ID_MOST || n + 1 + 2 * id->bytes + sizeof end > PATH_BYTES)
+        return false;
+    out[n++] = '/';
+    for (uint32_t i = 0; i < id->bytes; i++) {
+        out[n++] = digits[id->at[i] >> 4];
+        out[n++] = digits[id->at[i] & 15];
+    }
+    __builtin_memcpy(out + n, end, sizeof end);
+    return true;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static bool has_right_owner(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_uid == os_uid() && !(st->st_mode & 022) &&
+           (uint64_t)st->st_size <= FILE_BYTES_MOST;
+}
+
+/* The whole file, to read its tables, and a second mapping of the copy, to run it. */
+static bool map_plan(int fd, struct copied_object *o, const struct build_id *id, uintptr_t bias,
+                     uintptr_t handler)
+{
+    struct stat st;
+    if (os_stat_fd(fd, &st) || !has_right_owner(&st))
+        return false;
+    void *file = os_map_file(NULL, (size_t)st.st_size, PROT_READ, true, fd, 0);
+    if (os_failed(file))
+        return false;
+    if (plan_verify(&o->plan, file, (uint64_t)st.st_size) ||
+        (o != copied.of && o->plan.header->spill != copied.of[0].plan.header->spill) ||
+        o->plan.header->build_id_bytes != id->bytes ||
+        __builtin_memcmp(o->plan.header->build_id, id->at, id->bytes) != 0) {
+        os_unmap(file, (size_t)st.st_size);
+        return false;
+    }
+    const struct plan_header *h = o->plan.header;
+    o->text = bias + h->text_address;
+    o->copy = o->text + (uint64_t)h->distance;
+    o->copy_bytes = h->copy.count;
+    char *first = (char *)o->copy - PLAN_COPY_OFFSET;
+    struct plan_header *own =
+        os_map_file(first, PLAN_COPY_OFFSET, PROT_READ | PROT_WRITE, false, fd, 0);
+    if (os_failed(own))
+        return false;
+    own->handler = handler;
+    if (os_protect(own, PLAN_COPY_OFFSET, PROT_READ) ||
+        os_failed(os_map_file((void *)o->copy, h->copy.count, PROT_READ | PROT_EXEC, true, fd,
+                              PLAN_COPY_OFFSET))) {
+        os_unmap(own, PLAN_COPY_OFFSET);
+        return false;
+    }
+    return true;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* `moved`: the text is so many bytes from its place. */
+static void write_patches(const struct copied_object *o, intptr_t moved)
+{
+    const struct plan_header *h = o->plan.header;
+    for (uint64_t i = 0; i < h->patches.count; i++) {
+        const struct plan_patch *p = &o->plan.patches[i];
+        if (p->bytes > 1) /* 1: a trap, for programs whose text is destroyed */
+            __builtin_memcpy((void *)(o->text + p->original + (uintptr_t)moved), p->code, p->bytes);
+    }
+}
+
+/*
+ * The text becomes a private copy of itself, with the patches, in one step: another thread that a library
+ * has started finds either, and no page is ever writable and executable.
+ */
+static bool patch(const struct copied_object *o)
+{
+    uintptr_t first = align_down(o->text, PAGE_BYTES);
+    size_t bytes = align_up(o->text + o->plan.header->text_bytes, PAGE_BYTES) - first;
+    char *own = os_map(bytes);
+    if (os_failed(own))
+        return false;
+    __builtin_memcpy(own, (const void *)first, bytes);
+    write_patches(o, (intptr_t)((uintptr_t)own - first));
+    if (os_protect(own, bytes, PROT_READ | PROT_EXEC) || os_move_over(own, bytes, (void *)first)) {
+        os_unmap(own, bytes);
+        return false;
+    }
+    return true;
+}
+
+/* ---- all objects ----------------------------------------------------------------------------- */
+
+static const char *name_of(const char *path)
+{
+    const char *last = path;
+    for (; *path; path++)
+        if (*path == '/')
+            last = path + 1;
+    return last;
+}
+
+static int note_unwinder(struct dl_phdr_info *info, size_t size, void *search)
+{
+    static const char unwinder[] = "libgcc_s.so";
+    (void)size;
+    ((struct search *)search)->may_throw |=
+        __builtin_strncmp(name_of(info->dlpi_name), unwinder, sizeof unwinder - 1) == 0;
+    return 0;
+}
+
+static int take(struct dl_phdr_info *info, size_t size, void *about)
+{
+    struct search *s = about;
+    struct build_id id = id_of(info);
+    char path[PATH_BYTES];
+    struct copied_object *o = &copied.of[s->found];
+    (void)size;
+    if (!id.bytes || s->found == OBJECTS_MOST || !path_of(path, s->folder, &id))
+        return 0;
+    int fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return 0;
+    if (map_plan(fd, o, &id, info->dlpi_addr, s->handler)) {
+        s->found++;
+        s->may_throw |= o->plan.header->statistics.function_bytes[PLAN_LSDA] > 0;
+    }
+    os_close(fd);
+    return 0;
+}
+
+/* Plans that were found: no code has entered their copies yet. */
+static void use(const struct search *s)
+{
+    for (uint32_t i = 0; i < s->found; i++) {
+        struct copied_object o = copied.of[i];
+        const struct plan_statistics *n = &o.plan.header->statistics;
+        if (!s->may_throw && n->function_bytes[PLAN_TRANSLATED] > 0 && patch(&o))
+            copied.of[copied.count++] = o;
+    }
+    copied.native = s->found - copied.count;
+}
+
+void translated_start(const char *folder, void (*handler)(void))
+{
+    struct search s = {.folder = folder, .handler = (uintptr_t)handler};
+    copied.of = os_map(OBJECTS_MOST * sizeof *copied.of);
+    if (os_failed(copied.of))
+        return;
+    dl_iterate_phdr(note_unwinder, &s);
+    if (!s.may_throw)
+        dl_iterate_phdr(take, &s);
+    use(&s);
+}

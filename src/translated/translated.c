@@ -1,0 +1,69 @@
+/*
+ * translated.c - addresses in copies: of which original instruction they are, and which check has
+ * called the handler.
+ *
+ * Every object has its own range of copied code; there are few of them, so they are searched one by one.
+ */
+#include "translated_priv.h"
+
+struct copied_objects copied;
+
+static const struct copied_object *object_at(uintptr_t pc)
+{
+    for (uint32_t i = 0; i < copied.count; i++)
+        if (pc - copied.of[i].copy < copied.of[i].copy_bytes)
+            return &copied.of[i];
+    return NULL;
+}
+
+struct translated_counts translated_counts(void)
+{
+    return (struct translated_counts){copied.count, copied.native};
+}
+
+bool translated_has(uintptr_t pc)
+{
+    return object_at(pc);
+}
+
+uintptr_t translated_original(uintptr_t pc)
+{
+    const struct copied_object *o = object_at(pc);
+    uint32_t offset = o ? plan_original_of(&o->plan, (uint32_t)(pc - o->copy)) : PLAN_NOWHERE;
+    return offset == PLAN_NOWHERE ? pc : o->text + offset;
+}
+
+bool translated_site(uintptr_t returns_to, struct translated_site *out)
+{
+    const struct copied_object *o = object_at(returns_to);
+    const struct plan_site *s = o ? plan_site_at(&o->plan, (uint32_t)(returns_to - o->copy)) : NULL;
+    if (!s)
+        return false;
+    *out = (struct translated_site){o->text + s->original, s->bytes, s->kind & PLAN_WRITE};
+    return true;
+}
+
+static uint64_t *words(void)
+{
+    char *thread = processor_thread();
+    return copied.count ? (uint64_t *)(void *)(thread + copied.of[0].plan.header->spill) : NULL;
+}
+
+uintptr_t translated_bad_address(void)
+{
+    return copied.count ? words()[SPILL_ADDRESS] : 0;
+}
+
+struct translated_words translated_words(void)
+{
+    struct translated_words kept = {0};
+    if (copied.count)
+        __builtin_memcpy(kept.at, words(), sizeof kept.at);
+    return kept;
+}
+
+void translated_words_restore(const struct translated_words *kept)
+{
+    if (copied.count)
+        __builtin_memcpy(words(), kept->at, sizeof kept->at);
+}

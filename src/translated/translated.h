@@ -1,0 +1,54 @@
+/*
+ * translated.h - interface of translated: the program runs in copies of its objects' code, whose loads
+ * and stores are checked (--access=full).
+ *
+ *   plans.c       find and map the plan of each loaded object, and patch its entries
+ *   translated.c  addresses in copies -> original code
+ *
+ * `rtcheck translate` makes plans outside of the process (format/plan.h); the launcher puts them into a
+ * folder, by build-id.  Plans are mapped in our constructor, before the program's own code runs: then one
+ * thread exists.  After it, all is constant.  No locks.  Functions but translated_start are
+ * async-signal-safe.
+ */
+#ifndef TRANSLATED_H
+#define TRANSLATED_H
+
+#include "plan_view.h"
+#include "os.h"
+
+/* Map the plans in `folder`.  `handler` is called by bad accesses, as plan_header.handler. */
+void translated_start(const char *folder, void (*handler)(void));
+
+/* Objects that run in copies, and others that could. */
+struct translated_counts {
+    uint32_t objects, native;
+};
+struct translated_counts translated_counts(void);
+
+/*
+ * The address of the original instruction if `pc` is in a copy, else `pc`.  A return address leads to
+ * the instruction after the original call.
+ */
+uintptr_t translated_original(uintptr_t pc);
+
+struct translated_site {
+    uintptr_t pc; /* original instruction */
+    uint32_t bytes;
+    bool is_write;
+};
+/* The check that has called the handler, by the return address on the stack.  false: none. */
+bool translated_site(uintptr_t returns_to, struct translated_site *out);
+/* What that call and the check before it have added to the stack. */
+#define TRANSLATED_STACK_BYTES (128u + sizeof(uintptr_t))
+/* The address of the bad access: in a word of the calling thread. */
+uintptr_t translated_bad_address(void);
+/* The words of the calling thread in which checks save registers. */
+struct translated_words {
+    uint64_t at[SPILL_COUNT];
+};
+struct translated_words translated_words(void);
+void translated_words_restore(const struct translated_words *kept);
+/* Is `pc` in the copy of an instruction, or in its check? */
+bool translated_has(uintptr_t pc);
+
+#endif

@@ -1,0 +1,22 @@
+/* translated_priv.h - what the files of translated share. */
+#ifndef TRANSLATED_PRIV_H
+#define TRANSLATED_PRIV_H
+
+#include "processor.h"
+#include "translated.h"
+
+#define OBJECTS_MOST 64u
+
+struct copied_object {
+    uintptr_t text, copy;
+    uint64_t copy_bytes;
+    struct plan_view plan;
+};
+
+struct copied_objects {
+    uint32_t count, native;
+    struct copied_object *of; /* OBJECTS_MOST; NULL: none */
+};
+extern HIDDEN struct copied_objects copied;
+
+#endif

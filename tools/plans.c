@@ -1,0 +1,214 @@
+/*
+ * plans.c - --access=full: translate the program and its libraries before it starts.
+ *
+ * Plans are kept by build-id, in $XDG_CACHE_HOME/rtcheck/plans or ~/.cache/rtcheck/plans: the next run
+ * finds them.  The dynamic loader lists the libraries (LD_TRACE_LOADED_OBJECTS), without running any of
+ * their code.  Objects are translated in a child process: whatever happens there, the program runs, and
+ * what has no plan runs its own code.
+ *
+ * libc, the loader and the runtime are never translated: their functions read beyond the ends of strings
+ * by design, and src/boundary checks their callers.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format/bits.h"
+#include "plan_view.h"
+#include "tools.h"
+#include "translate.h"
+
+#define LINE_BYTES (PATH_MAX + 256)
+#define OBJECTS_MOST 256
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static int default_folder(char out[PATH_MAX])
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool is_given = cache && *cache == '/';
+    int n = is_given || (home && *home == '/')
+                ? snprintf(out, PATH_MAX, "%s%s/rtcheck/plans", is_given ? cache : home,
+                           is_given ? "" : "/.cache")
+                : -1;
+    return n > 0 && n < PATH_MAX ? 0 : -ENOENT;
+}
+
+static void make_folders(char *path)
+{
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    mkdir(path, 0700);
+}
+
+/* ---- objects --------------------------------------------------------------------------------- */
+
+/* Libraries that stay native: of libc, with unwinders, or with assembly for vectors. */
+static bool is_translatable(const char *path)
+{
+    static const char *const native[] = {
+        "libc.so",  "ld-linux",    "libm.so",      "libpthread.so", "libdl.so",
+        "librt.so", "libgcc_s.so", "libstdc++.so", "linux-vdso",    "librtcheck.so"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < countof(native); i++)
+        if (strncmp(name, native[i], strlen(native[i])) == 0)
+            return false;
+    return true;
+}
+
+/* Above the libraries there is room, and below them is the runtime's memory.  0: see translate.h. */
+#define DISTANCE_LIBRARY (512ll << 20)
+
+/* A plan of another version, or a damaged one, is made again. */
+static bool is_plan(const char *path)
+{
+    struct plan_view view;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *file = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
+                     ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                     : MAP_FAILED;
+    bool is_valid = file != MAP_FAILED && !plan_verify(&view, file, (uint64_t)st.st_size) &&
+                    st.st_uid == geteuid() && !(st.st_mode & 022);
+
+    if (file != MAP_FAILED)
+        munmap(file, (size_t)st.st_size);
+    if (fd >= 0)
+        close(fd);
+    return is_valid;
+}
+
+static void translate_file(const char *path, const char *folder, int64_t distance)
+{
+    const struct translation how = {.distance = distance, .spill = SPILL_DEFAULT};
+    char name[PLAN_NAME_BYTES], plan[PATH_MAX + PLAN_NAME_BYTES], err[TOOLS_ERROR_BYTES];
+    struct plan *p = NULL;
+
+    if (!is_translatable(path) || translate_name(name, path, err))
+        return;
+    snprintf(plan, sizeof plan, "%s/%s", folder, name);
+    if (is_plan(plan))
+        return;
+    if (translate_object(&p, path, &how, err) == 0)
+        report_write_by(plan, plan_write, p);
+    plan_free(p);
+}
+
+/* "\tlibz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x00007f...)"; NULL: another line. */
+static char *path_in(char *line)
+{
+    char *path = strstr(line, "=> /"), *end = path ? strstr(path, " (0x") : NULL;
+
+    if (!end)
+        return NULL;
+    *end = '\0';
+    return path + 3;
+}
+
+/* The program that the kernel runs for a script. */
+static const char *interpreter_of(const char *path, char out[PATH_MAX])
+{
+    FILE *file = fopen(path, "re");
+    char line[PATH_MAX] = "";
+    size_t n = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    if (file)
+        fclose(file);
+    if (n < 3 || strncmp(line, "#!", 2) != 0)
+        return path;
+    const char *at = line + 2 + strspn(line + 2, " \t");
+    snprintf(out, PATH_MAX, "%.*s", (int)strcspn(at, " \t\r\n"), at);
+    return out;
+}
+
+/* The child that lists: only the loader runs in it. */
+static _Noreturn void list(const char *path, int out)
+{
+    char *const argv[] = {(char *)(uintptr_t)path, NULL};
+
+    dup2(out, STDOUT_FILENO);
+    setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+    unsetenv("LD_PRELOAD");
+    execv(path, argv);
+    _exit(1);
+}
+
+struct objects {
+    char *path[OBJECTS_MOST];
+    unsigned count;
+    bool may_throw; /* the runtime takes no plan then */
+};
+
+static void read_list(struct objects *all, FILE *lines)
+{
+    char line[LINE_BYTES], *path;
+
+    while (lines && fgets(line, sizeof line, lines)) {
+        all->may_throw |= strstr(line, "libgcc_s.so") != NULL;
+        if ((path = path_in(line)) && all->count < OBJECTS_MOST)
+            all->path[all->count++] = strdup(path);
+    }
+}
+
+static void list_libraries(struct objects *all, const char *path)
+{
+    int ends[2];
+    pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+
+    if (child < 0)
+        return;
+    if (child == 0)
+        list(path, ends[1]);
+    close(ends[1]);
+    FILE *lines = fdopen(ends[0], "re");
+    read_list(all, lines);
+    if (lines)
+        fclose(lines);
+    waitpid(child, NULL, 0);
+}
+
+static void translate_all(const char *program, const char *folder)
+{
+    char interpreter[PATH_MAX];
+    const char *path = interpreter_of(program, interpreter);
+    struct objects all = {.count = 0};
+
+    umask(077); /* the runtime takes no plan that others may write */
+    list_libraries(&all, path);
+    if (!all.may_throw)
+        translate_file(path, folder, 0);
+    for (unsigned i = 0; i < all.count && !all.may_throw; i++)
+        if (all.path[i])
+            translate_file(all.path[i], folder, DISTANCE_LIBRARY);
+}
+
+int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYTES])
+{
+    char folder[PATH_MAX];
+
+    if (strcmp(option_text(o, "access"), "full") != 0)
+        return 0;
+    snprintf(folder, sizeof folder, "%s", option_text(o, "plans"));
+    if (!*folder && default_folder(folder))
+        return fail(err, -ENOENT,
+                    "option access: no folder for plans: neither XDG_CACHE_HOME nor HOME "
+                    "is set (--plans=DIR)");
+    make_folders(folder);
+    pid_t child = fork();
+    if (child == 0) {
+        translate_all(program, folder);
+        _exit(0);
+    }
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return option_give(o, "plans", folder, err);
+}
