@@ -3,7 +3,7 @@
  *
  * A line is broken between words or between frames, never inside a name: names are searched for and
  * copied. Text for a log (page.wraps unset) is broken between frames only, so that a message stays
- * one line for grep; the second sentence of a finding is a message of its own. Widths are counted in
+ * one line for grep; the second sentence of a finding begins a new line there. Widths are counted in
  * characters of the escaped text; bytes that are not printable take four columns (\xNN).
  */
 #include <ctype.h>

@@ -23,10 +23,10 @@ static bool is_bad_access(void *context)
 {
     struct translated_site site;
     struct caller from;
-    uintptr_t sp = context_sp(context), returns_to = *(const uintptr_t *)sp;
+    uintptr_t sp = context_sp(context);
     if (context_pc(context) != (uintptr_t)&translated_bad)
-        return false;
-    if (translated_site(returns_to, &site)) {
+        return false; /* nothing is read at sp: it may be beyond the end of the stack */
+    if (translated_site(*(const uintptr_t *)sp, &site)) {
         unwind_interrupted(context, &from);
         from.value[DWARF_PC] = site.pc;
         from.value[DWARF_SP] = sp + TRANSLATED_STACK_BYTES;

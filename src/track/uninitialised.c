@@ -5,7 +5,8 @@
  * No copies are tracked, and none need be: a copy of such a word, by memcpy or by registers, is still
  * that word.  So a range is searched wherever it is, in a block or in a local variable.  In its own
  * block half a word counts, because its place there is known; elsewhere only a whole, aligned one.
- * Other data do not look like this: the address of a block, with a tag, in an encoding of its own.
+ * Other data are not mistaken for fill: each byte of a word has bit 7 set, and it must decode to the
+ * address of a block.
  * What is missed: fewer than 4 bytes, copies of parts of words, and values computed from them.
  */
 #include "track_priv.h"

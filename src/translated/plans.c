@@ -1,10 +1,10 @@
 /*
  * plans.c - find and map the plan of each loaded object, and patch its entries.
  *
- * A plan is a file BUILD-ID.plan that belongs to this user, that nobody else may write, and that is
- * verified as a whole.  Its copy is mapped shared and read-only at the distance from the object that the
- * plan was made for; only the page before it, with the address of the handler, is private.  If something
- * is mapped there, the object stays native.
+ * A plan is the file BUILD-ID.plan.  It is used only if this user owns it, no other user may write it,
+ * and plan_verify accepts the whole file.  The copy is mapped shared and read-only, at the distance from
+ * the object that the plan was made for.  The page before it is private: it has the address of the
+ * handler.  If another mapping is in the way, the object stays native.
  *
  * The original text is patched only where indirect branches may enter it, by jumps to the copy.  Entries
  * without room for a jump stay native.

@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         return 2;
     const char *text = dlerror();
     strcpy(before, text);
-    /* The first call of this function: each function has a process of its own. */
+    /* It is the first call of this function: the program is run once for each. */
     calls[wanted].act();
     int is_kept = strcmp(text, before) == 0;
     dlopen(missing, RTLD_NOW);

@@ -1047,7 +1047,7 @@ static void behave_wild(void)
     crash_wild((int *)0x4142434445464748);
 }
 
-/* The pointer is bad, and what other registers point to stays as it is. */
+/* `bad` is no valid address. The check of its read must not change memory at `good`. */
 static NOINLINE int read_beside(const char *good, const volatile int *bad)
 {
     return *bad + *good;

@@ -227,7 +227,7 @@ check("C++ is native, and the report says so", is_native(report), True)
 
 program = compiled("cxx-alone", "g++", "-O1", "-g", "-static-libgcc", "-static-libstdc++", "-x", "c++", "-", text=CXX)
 result, report = run(program)
-check("C++ with an unwinder of its own", (result, errors_of(report)), (native(program), {}))
+check("C++ with a statically linked unwinder", (result, errors_of(report)), (native(program), {}))
 
 os.makedirs("hidden", exist_ok=True)
 compiled("hidden/hidden.so", "gcc", "-shared", "-fPIC", "-x", "c", "-", text=LIBRARY)

@@ -72,6 +72,8 @@ for where in ("main", "thread", "forked"):
 overflows("main", "small", "unset")
 overflows("thread", "large", "unset")
 overflows("thread", "small", options=("--events=all",))
+for where, frame in (("main", "small"), ("main", "large"), ("thread", "small")):
+    overflows(where, frame, options=("--access=full",))
 
 
 def with_little_address_space():

@@ -2,8 +2,8 @@
  * liveness.c - registers and flags that are live before each instruction, of the whole text at once.
  *
  * A check uses registers that are not live, so what is dead here must be dead in fact.  Between
- * functions of the object nothing is taken from the ABI: compilers rely on registers that a callee
- * happens not to change (gcc's -fipa-ra), and assembly has conventions of its own.  What is live
+ * functions of the object the calling convention is not assumed: with -fipa-ra, gcc keeps values in
+ * registers that the ABI lets a callee change, and assembly may use other conventions.  What is live
  * after a direct call is live at each return of the callee, and flows to its entry:
  *
  *   return       the ABI's results and preserved registers, since callers by pointer are unknown,
