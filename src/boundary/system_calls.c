@@ -146,10 +146,11 @@ static NOINLINE void check_string(const char *s, uint64_t most, uint32_t entry,
                                   const struct entry *at)
 {
     uint64_t allowed = access_allowed((uintptr_t)s, most);
-    const char *end = end_of(s, allowed);
+    bool is_all = allowed == most; /* also of memory without a record, which is not read here */
+    const char *end = is_all && !fill_is_sought ? NULL : end_of(s, allowed);
     if (unlikely(fill_is_sought))
         uninitialised_search_any(s, end ? (uint64_t)(end - s) : allowed, entry, at);
-    if (allowed == most || end)
+    if (is_all || end)
         return;
     refuse(s, allowed + 1, false, entry, at);
     access_by_kernel(s, most);
