@@ -18,6 +18,13 @@ extern HIDDEN bool byte_shadow_is_on; /* constant after start-up */
 
 /* Map the shadow of all addresses of programs.  Before threads exist; -errno. */
 int byte_shadow_start(void);
+/* Is it an address in the shadow, where the program has no memory? */
+bool byte_shadow_contains(uintptr_t at);
+/*
+ * Make a part of the shadow readable, after a check could not read it.  false: it is the shadow of the
+ * shadow.  Signal-safe.
+ */
+bool byte_shadow_open(uintptr_t at);
 /* A new block: its bytes may be accessed, the rest up to `end` may not. */
 void byte_shadow_allow(const void *block, uint64_t bytes, const void *end);
 /* None of the whole granules may be accessed. */

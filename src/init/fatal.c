@@ -126,7 +126,7 @@ static void on_fatal(int signal, void *info, void *context)
     bool cut = is_file_cut(signal, info);
     uint64_t source;
     if (signal == SIGSEGV &&
-        (translated_fault(context) || guard_fault(info, context) || is_kept(info, context)))
+        (translated_fault(info, context) || guard_fault(info, context) || is_kept(info, context)))
         return;
     if (cut && survives_cut(info))
         return;
@@ -180,7 +180,7 @@ static void call_handler(const struct os_action *action, int signal, void *info,
 static void on_chained(int signal, void *info, void *context)
 {
     struct os_action action = program_action[signal];
-    if (translated_fault(context) || guard_fault(info, context) || is_kept(info, context))
+    if (translated_fault(info, context) || guard_fault(info, context) || is_kept(info, context))
         return;
     if (self_state & SELF_BLOCKS_FAULTS || !os_handler_of(&action)) {
         reset(signal); /* the fault happens again */

@@ -220,7 +220,7 @@ void handlers_wrap_all(void);
 /* The handler of the program that `handler` calls for this signal, or `handler`. */
 const void *handlers_program(int signal, const void *handler);
 /* translated_fault.c.  Is the SIGSEGV that of a check in relocated code?  Then the program can continue. */
-bool translated_fault(void *context);
+bool translated_fault(void *info, void *context);
 /*
  * Signal-safe, all three. Does our handler replace this signal's default? Is this handler ours?
  * Install ours.

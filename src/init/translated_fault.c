@@ -5,8 +5,9 @@
  * A check that fails calls translated_bad, which faults.  The access is recorded with the original
  * instruction and its stack, and the program continues behind the check, with the access.
  *
- * The shadow of an address that is not canonical cannot be read.  Then the comparison is taken to have
- * found no error, and the access itself faults.
+ * Shadow that no check has read before may be inaccessible; it is opened (byte_shadow.c).  The shadow of
+ * an address that is not canonical, or that is in the shadow itself, cannot be read.  Then the comparison
+ * is taken to have found no error, and the access itself faults.
  */
 #include "context.h"
 #include "fault.h"
@@ -54,6 +55,8 @@ static bool is_unreadable_shadow(void *context)
     if (!code.at || !code.operand.memory || code.operand.displacement != PLAN_SHADOW ||
         !shadow_read_at(code.at, code.room, &read))
         return false;
+    if (byte_shadow_open(code.address))
+        return true;
     if (read.is_load)
         context_clear(context, read.to);
     context_set_equal(context);
@@ -61,9 +64,17 @@ static bool is_unreadable_shadow(void *context)
     return true;
 }
 
-bool translated_fault(void *context)
+/* The kernel reports memory without access rights, which the program does not have there. */
+static void hide_shadow(siginfo_t *info)
+{
+    if (info->si_code == SEGV_ACCERR && byte_shadow_contains((uintptr_t)info->si_addr))
+        info->si_code = SEGV_MAPERR;
+}
+
+bool translated_fault(void *info, void *context)
 {
     int saved = errno;
+    hide_shadow(info);
     bool is_of_check =
         byte_shadow_is_on && (is_bad_access(context) || is_unreadable_shadow(context));
     errno = saved;

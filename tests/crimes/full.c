@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -1006,7 +1007,7 @@ static sigjmp_buf from_signal;
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)context;
-    printf("signal %d at %p\n", signal, info->si_addr);
+    printf("signal %d code %d at %p\n", signal, info->si_code, info->si_addr);
     siglongjmp(from_signal, 1);
 }
 
@@ -1068,6 +1069,43 @@ static void behave_beside(void)
     free(shared);
 }
 
+static NOINLINE void write_beside(char *good, volatile int *bad)
+{
+    *bad = *good;
+}
+
+/* Addresses that the shadow of all memory covers, where the program has nothing. */
+static void behave_nowhere(void)
+{
+    static char *const bad[] = {(char *)0x90000000, (char *)0x3000000000, (char *)0x10000000000,
+                                (char *)0x20081000000, (char *)0x40000000000};
+    struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &act, NULL);
+    shared = make(64);
+    for (volatile int i = 0; i < 5; i++) {
+        if (sigsetjmp(from_signal, 1) == 0)
+            printf("%d\n", read_beside(shared, (int *)(void *)bad[i]));
+        if (sigsetjmp(from_signal, 1) == 0)
+            write_beside(shared, (int *)(void *)bad[i]);
+        if (sigsetjmp(from_signal, 1) == 0)
+            memcpy(shared, bad[i], 8);
+        printf("%zd %d\n", write(1, bad[i], 8), errno);
+    }
+    free(shared);
+}
+
+/* Memory where programs seldom have any: no check has read its shadow before. */
+static void behave_far(void)
+{
+    for (uintptr_t at = 0x200000000000; at < 0x500000000000; at += 0x100000000000) {
+        char *p =
+            mmap((char *)at, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        printf("%d\n", p == (char *)at);
+        write_beside(p, (int *)(void *)(p + 4));
+        printf("%d\n", read_beside(p, (int *)(void *)(p + 4)));
+    }
+}
+
 #define EACH_BEHAVIOUR(DO) \
     DO(jumps)              \
     DO(calls)              \
@@ -1081,6 +1119,8 @@ static void behave_beside(void)
     DO(timer)              \
     DO(actions)            \
     DO(beside)             \
+    DO(nowhere)            \
+    DO(far)                \
     DO(fault)              \
     DO(null)               \
     DO(wild)
