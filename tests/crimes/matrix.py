@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The matrix of what is found: each kind of access in each place, with each option of guards.
+"""The matrix of what is found: each kind of access in each place, with each option that finds more.
 
     matrix.py [--full] [--bless]
 
@@ -30,10 +30,15 @@ PROGRAM = BUILD + "/tests/crimes/matrix"
 PAGE = pathlib.Path(SOURCE) / "docs/access-matrix.md"
 BEGIN = "## Tables\n"
 
-# The option, its blocks of each cell, and a heading. Samples: a fixed seed; on average 20 of the blocks are guarded, and the
+# The options, the blocks of each cell, and a heading. Samples: a fixed seed; on average 20 of the blocks are guarded, and the
 # freed blocks of all cells fit into the quarantine.
-OPTIONS = {"no": (4, "`--guard=no`, the default"), "4": (80, "`--guard=N`, and `--guard=auto` after its first 1000 blocks"),
-           "all": (4, "`--guard=all`"), "end": (4, "`--guard=end`"), "start": (4, "`--guard=start`")}
+OPTIONS = {"no": (["--guard=no"], 4, "`--guard=no`, the default"),
+           "full": (["--access=full"], 4, "`--access=full`"),
+           "fill": (["--malloc-fill=block"], 4, "`--malloc-fill=block`"),
+           "4": (["--guard=4"], 80, "`--guard=N`, and `--guard=auto` after its first 1000 blocks"),
+           "all": (["--guard=all"], 4, "`--guard=all`"),
+           "end": (["--guard=end"], 4, "`--guard=end`"),
+           "start": (["--guard=start"], 4, "`--guard=start`")}
 EVERY = {"no": ((), "`--access-every=16`, the default"), "every": (("--access-every=1",), "`--access-every=1`")}
 FREQUENT_COUNT = 400
 PLACES = {"before": "just before the block", "end": "just past its end", "slack": "in its slack", "far": "5,000 bytes past its end",
@@ -62,7 +67,8 @@ def limit():
 
 
 def call(*command, **variables):
-    environment = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd(), "RTCHECK_TEST_SEED": "17", **variables}
+    environment = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd(), "XDG_CACHE_HOME": os.getcwd(),
+                   "RTCHECK_TEST_SEED": "17", **variables}
     return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False, env=environment, preexec_fn=limit)
 
 
@@ -81,6 +87,10 @@ def wanted_sentence(cell):
     function = f" by {CALLS[cell.access][1]}" if cell.access in CALLS else ""
     if cell.place in CRASHES:
         return f"SIGSEGV: {cell.verb}{r'( of .*)?' if function else ' of ' + number}{CRASHES[cell.place]}"
+    if cell.place == "uninitialised":
+        return rf"uninitialised read of \d+( of \d+)? bytes{function}, (the first )?at offset 0 of a 64-byte block"
+    if cell.place == "before" and cell.bytes > 8 and not function: # nearer to the block before
+        return f"{cell.verb} of {number}, ({SENTENCES['before']}|(just|the last 16) past the end of a 64-byte block)"
     return f"{cell.verb} of {number}{function}, {SENTENCES.get(cell.place, 'none')}"
 
 
@@ -109,10 +119,10 @@ def classify(report):
     return cells, wrong
 
 
-def run(label, mode, guard, count, *places, options=(), variables=()):
+def run(label, mode, count, *places, options=(), variables=()):
     """Result of a run of the program; each has its own file."""
     file = f"{label}.{mode}.json"
-    done = call(BUILD + "/bin/rtcheck", "--leaks=no", "--error-limit=no", f"--guard={guard}", "--json=" + file,
+    done = call(BUILD + "/bin/rtcheck", "--leaks=no", "--error-limit=no", "--json=" + file,
                 f"--log-file={label}.{mode}.log", *options, PROGRAM, mode, str(count), *places, **dict(variables))
     if done.returncode or done.stderr:
         return Result({}, [done.stdout, done.stderr], {})
@@ -159,7 +169,7 @@ def table(first, rows, columns):
 def document(words, frequent):
     """All tables of the page. words[option][cell]"""
     parts = [BEGIN]
-    for option, (_, heading) in OPTIONS.items():
+    for option, (_, _, heading) in OPTIONS.items():
         parts.append(f"### {heading}\n\n" + table("place", [row(t, p, words[option]) for p, t in PLACES.items()], COLUMNS.values()))
     rows = ["| " + " | ".join([title, *(text_of({n: w for n, w in frequent[name].items() if column_of(CELLS[n].access) == column})
                                         for column in ("call_read", "call_write"))]) + " |" for name, (_, title) in EVERY.items()]
@@ -199,13 +209,14 @@ def main():
         ways |= {"mprotect": (list(PLACES), (), (("RTCHECK_TEST_WITHOUT", "guard_pages"),)),
                  "heap=file": ([place for place in PLACES if place != "reused"], ("--heap=file",), ())}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        jobs = {(way, option, mode): pool.submit(run, f"{way}{option}", mode, option, OPTIONS[option][0], *places, options=options, variables=v)
+        jobs = {(way, option, mode): pool.submit(run, f"{way}{option}", mode, OPTIONS[option][1], *places,
+                                                    options=[*options, *OPTIONS[option][0]], variables=v)
                 for way, (places, options, v) in ways.items() for option in OPTIONS for mode in ("bad", "good")}
-        rare = {(name, mode): pool.submit(run, "frequent." + name, mode, "no", FREQUENT_COUNT, "frequent", options=options)
+        rare = {(name, mode): pool.submit(run, "frequent." + name, mode, FREQUENT_COUNT, "frequent", options=options)
                 for name, (options, _) in EVERY.items() for mode in ("bad", "good")}
     words = {}
     for way, (places, _, _) in ways.items():
-        for option, (count, _) in OPTIONS.items():
+        for option, (_, count, _) in OPTIONS.items():
             label, bad, good = f"{way} {option}", jobs[way, option, "bad"].result(), jobs[way, option, "good"].result()
             found = {name: result for name, result in judge(label, bad, good, count).items() if CELLS[name].place in places}
             words.setdefault(option, found)
