@@ -30,7 +30,6 @@
 #include "init.h"
 #include "context.h"
 #include "fault.h"
-#include "translated.h"
 
 static const uint8_t fatal[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT,  SIGBUS,  SIGFPE,
                                 SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM,  SIGTERM, SIGXCPU,
@@ -166,9 +165,7 @@ static void call_handler(const struct os_action *action, int signal, void *info,
 {
     if (!(action->flags & SA_NODEFER) || action->mask & FAULT_BIT)
         self_state |= SELF_BLOCKS_FAULTS;
-    struct translated_words kept = translated_words();
-    os_handler_of(action)(signal, info, context);
-    translated_words_restore(&kept);
+    handlers_call(action, signal, info, context);
     self_state &= ~(uint32_t)SELF_BLOCKS_FAULTS;
     if (*context_mask(context) & FAULT_BIT) {
         self_state |= SELF_BLOCKS_FAULTS;

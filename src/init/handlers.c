@@ -5,7 +5,14 @@
  * checks use the same words.  So each handler of the program is called by one of ours, with the program's
  * flags and mask, which keeps the words.  A handler that jumps out of the signal abandons the check.
  * The handler of SIGSEGV is called by fatal.c.
+ *
+ * The handler sees the address of the original instruction, in its context and as the address of a fault
+ * of that instruction.  If it changes the address, the program continues in the copy of the instruction
+ * there.  A signal within a check is one before its instruction, with two differences: a register that the
+ * check uses, and the flags, may have the check's values.  After the check this is true only of a register
+ * whose value the program does not read again, as the one that the instruction loads.
  */
+#include "context.h"
 #include "init.h"
 #include "translated.h"
 
@@ -18,11 +25,30 @@
 
 static struct os_action program[SIGNALS_MOST];
 
-static void on_signal(int signal, void *info, void *context)
+/* Signals of faults whose si_addr is the instruction. */
+static bool has_address_of_code(int signal)
+{
+    return signal == SIGILL || signal == SIGFPE || signal == SIGTRAP;
+}
+
+void handlers_call(const struct os_action *action, int signal, void *given, void *context)
 {
     struct translated_words kept = translated_words();
-    os_handler_of (&program[signal])(signal, info, context);
+    uintptr_t pc = context_pc(context), original = translated_original(pc);
+    siginfo_t *info = given;
+    if (pc != original && action->flags & SA_SIGINFO && has_address_of_code(signal) &&
+        info->si_code > 0)
+        info->si_addr = (void *)translated_original((uintptr_t)info->si_addr);
+    context_set_pc(context, original);
+    os_handler_of(action)(signal, info, context);
+    uintptr_t after = context_pc(context);
+    context_set_pc(context, after == original ? pc : translated_copy(after));
     translated_words_restore(&kept);
+}
+
+static void on_signal(int signal, void *info, void *context)
+{
+    handlers_call(&program[signal], signal, info, context);
 }
 
 static bool is_own(const void *handler)

@@ -217,6 +217,8 @@ void fault_record(struct access *a, const struct caller *from, bool may_be_libcs
  */
 void handlers_wrap(int signal);
 void handlers_wrap_all(void);
+/* Call a handler of the program, for the signal that has interrupted `context`. */
+void handlers_call(const struct os_action *action, int signal, void *info, void *context);
 /* The handler of the program that `handler` calls for this signal, or `handler`. */
 const void *handlers_program(int signal, const void *handler);
 /* translated_fault.c.  Is the SIGSEGV that of a check in relocated code?  Then the program can continue. */

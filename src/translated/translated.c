@@ -33,6 +33,19 @@ uintptr_t translated_original(uintptr_t pc)
     return offset == PLAN_NOWHERE ? pc : o->text + offset;
 }
 
+uintptr_t translated_copy(uintptr_t pc)
+{
+    for (uint32_t i = 0; i < copied.count; i++) {
+        const struct copied_object *o = &copied.of[i];
+        uint32_t offset = pc - o->text < o->plan.header->text_bytes
+                              ? plan_copy_of(&o->plan, (uint32_t)(pc - o->text))
+                              : PLAN_NOWHERE;
+        if (offset != PLAN_NOWHERE)
+            return o->copy + offset;
+    }
+    return pc;
+}
+
 bool translated_site(uintptr_t returns_to, struct translated_site *out)
 {
     const struct copied_object *o = object_at(returns_to);

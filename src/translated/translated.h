@@ -31,6 +31,9 @@ struct translated_counts translated_counts(void);
  */
 uintptr_t translated_original(uintptr_t pc);
 
+/* The copy of the instruction at `pc`, or `pc`: it has none, or no instruction begins there. */
+uintptr_t translated_copy(uintptr_t pc);
+
 struct translated_site {
     uintptr_t pc; /* original instruction */
     uint32_t bytes;

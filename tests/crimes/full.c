@@ -960,7 +960,7 @@ static void behave_timer(void)
     start_timer(100);
     do
         wrong += press_both(to) != right;
-    while (seconds() < until);
+    while (seconds() < until || handled <= 500);
     start_timer(0);
     printf("%d %llu %llu %llx %llx\n", handled > 500, (unsigned long long)wrong,
            (unsigned long long)signal_wrong, (unsigned long long)right,
@@ -968,6 +968,97 @@ static void behave_timer(void)
     free(limbs);
     free(signal_to);
     free(to);
+}
+
+/* Is it in this program's code?  Not in a library's, which may differ. */
+static bool is_own(uintptr_t pc)
+{
+    extern const char __executable_start, etext;
+    return pc >= (uintptr_t)&__executable_start && pc < (uintptr_t)&etext;
+}
+
+static volatile uintptr_t last_step;
+static volatile uint64_t steps, step_sum;
+
+static uintptr_t *pc_of(void *context)
+{
+    return (uintptr_t *)&((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+
+/* Checks are further steps before their instruction, with the same address. */
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+    uintptr_t pc = *pc_of(context);
+    (void)signal;
+    signal_wrong += (uintptr_t)info->si_addr != pc;
+    if (!is_own(pc) || pc == last_step)
+        return;
+    last_step = pc;
+    steps++;
+    step_sum = step_sum * 31 + (pc - (uintptr_t)&pc_of);
+}
+
+static void step(bool on)
+{
+    uint64_t flag = on ? 0x100 : 0;
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n"
+                     "orq %0, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp"
+                     :
+                     : "r"(flag)
+                     : "cc", "memory");
+}
+
+/* A signal after each instruction: the handler sees the original ones, and changes nothing. */
+static void behave_stepped(void)
+{
+    struct sigaction act = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    uint64_t to[LIMBS] = {0};
+    int rounds = getenv("FULL_ROUNDS") ? atoi(getenv("FULL_ROUNDS")) : 200;
+    limbs = malloc(LIMBS * sizeof *limbs);
+    for (int i = 0; i < LIMBS; i++)
+        limbs[i] = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
+    uint64_t right = press(limbs, limbs + 5, to, rounds) ^ press_all(limbs, rounds);
+    memset(to, 0, sizeof to);
+    sigaction(SIGTRAP, &act, NULL);
+    step(true);
+    uint64_t stepped = press(limbs, limbs + 5, to, rounds) ^ press_all(limbs, rounds);
+    step(false);
+    printf("%d %llu %llu %llx\n", stepped == right, (unsigned long long)signal_wrong,
+           (unsigned long long)steps, (unsigned long long)step_sum);
+    free(limbs);
+}
+
+static void on_bad_code(int signal, siginfo_t *info, void *context)
+{
+    uintptr_t *pc = pc_of(context);
+    printf("signal %d, code %d, %d %d\n", signal, info->si_code, is_own(*pc),
+           signal == SIGSEGV || (uintptr_t)info->si_addr == *pc);
+    *pc += 2; /* the length of each of the instructions below */
+}
+
+/* Handlers continue after the instruction that has faulted, in the middle of a function. */
+static NOINLINE int skip_bad_code(const int *p, const int *bad)
+{
+    int n = *p;
+    __asm__ volatile("ud2" ::: "memory");
+    n += p[1];
+    __asm__ volatile("xor %%ecx, %%ecx\n xor %%edx, %%edx\n div %%ecx" : "+a"(n) : : "rcx", "rdx");
+    n += p[2];
+    __asm__ volatile("mov (%0), %%edx" : : "c"(bad) : "rdx");
+    return n + p[3];
+}
+
+static void behave_skipped(void)
+{
+    static const int signals[] = {SIGILL, SIGFPE, SIGSEGV};
+    struct sigaction act = {.sa_sigaction = on_bad_code, .sa_flags = SA_SIGINFO};
+    for (int i = 0; i < 3; i++)
+        sigaction(signals[i], &act, NULL);
+    int *p = malloc(4 * sizeof *p);
+    for (int i = 0; i < 4; i++)
+        p[i] = 1 << i;
+    printf("%d\n", skip_bad_code(p, NULL));
+    free(p);
 }
 
 static void on_other(int signal, siginfo_t *info, void *context)
@@ -1117,6 +1208,8 @@ static void behave_far(void)
     DO(library)            \
     DO(contexts)           \
     DO(timer)              \
+    DO(stepped)            \
+    DO(skipped)            \
     DO(actions)            \
     DO(beside)             \
     DO(nowhere)            \

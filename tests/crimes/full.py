@@ -25,7 +25,8 @@ BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/crimes/full"
 FULL = "--full" in sys.argv
 ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd() + "/state", "XDG_CACHE_HOME": os.getcwd() + "/cache",
-               "FULL_LIBRARY": os.getcwd() + "/library.so", "FULL_SECONDS": "5" if FULL else "1"}
+               "FULL_LIBRARY": os.getcwd() + "/library.so", "FULL_SECONDS": "5" if FULL else "1",
+               "FULL_ROUNDS": "8000" if FULL else "200"}
 PLANS = os.getcwd() + "/cache/rtcheck/plans"
 NATIVE = "its own loads and stores were not checked: it has no plan, or may throw C++ exceptions"
 FLAGS = "-g -D_GNU_SOURCE -pthread -rdynamic -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -w".split()
