@@ -51,7 +51,8 @@ size_t begun_before(const void *items, size_t count, size_t stride, uint64_t add
 char *file_read(const char *path, size_t *bytes);
 /*
  * Write the output of `put`, which returns 0 or -errno, to a temporary file, then rename it to
- * `path`. A file that is not regular is written in place. Return 0 or -errno.
+ * `path`. Written in place are files that are not regular, those below /dev, and links to nothing.
+ * Return 0 or -errno.
  */
 typedef int write_put(FILE *out, void *arg);
 int write_whole(const char *path, write_put *put, void *arg);

@@ -96,13 +96,17 @@ static bool is_device(const char *path)
 
 /*
  * Will the path be replaced by rename? *real: what is replaced, freed by the caller.  A symbolic
- * link is kept; its target is replaced.
+ * link is kept; its target is replaced, or created.  A path below /dev is never replaced, also if nothing is there.
  */
 static bool is_replaced(const char *path, struct stat *st, bool *is_there, char **real)
 {
+    struct stat link;
+
+    *st = (struct stat){0};
     *is_there = stat(path, st) == 0;
     *real = NULL;
-    if (*is_there && (!S_ISREG(st->st_mode) || is_device(path)))
+    if (is_device(path) || (*is_there && !S_ISREG(st->st_mode)) ||
+        (!*is_there && lstat(path, &link) == 0))
         return false;
     if (*is_there)
         *real = realpath(path, NULL);
@@ -157,6 +161,8 @@ int write_whole_check(const char *path)
         err = check_beside(real, is_there ? &st : NULL);
     else if (S_ISDIR(st.st_mode))
         err = -EISDIR;
+    else if (!is_there && !is_device(path))
+        err = 0; /* a link to nothing: the kernel creates its target, if it can */
     else
         err = access(path, W_OK) < 0 ? -errno : 0;
     free(real);
