@@ -46,7 +46,7 @@
  * fields where earlier ones have zeros, or segment kinds, which older readers skip.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 15u
+#define RTC_VERSION_MINOR 16u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES \

@@ -213,6 +213,7 @@ enum crash_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE, A
  */
 #define CRASH_NAMED_BLOCK 128u
 #define CRASH_OF_NEW_FILL 256u /* `address` came from the fill of new memory; minor version 15 */
+#define CRASH_POISONED 512u    /* rua, wua: the program has poisoned the memory; minor version 16 */
 
 /* Location of a damaged byte (ERROR_WUA). */
 enum error_damage {

@@ -67,6 +67,33 @@ RTC_INLINE_ int rtc_ignore(const void *p)
     return function ? function(p) : 0;
 }
 
+/* ---- poisoned memory ------------------------------------------------------------------------- */
+
+/*
+ * The program must not access this memory until it is unpoisoned, e.g. a part of an arena that is not in
+ * use.  Each load and store of it is reported with --access=full, and each call of a libc function that
+ * is given a part of a block.  Otherwise nothing happens.  Blocks are unpoisoned when they are allocated.
+ * Memory is described in granules of 8 bytes: of a granule that is poisoned in part, only the bytes before
+ * the poison can stay accessible, else the whole granule does.  These are __asan_poison_memory_region and
+ * __asan_unpoison_memory_region, so they work with AddressSanitizer, too.  Signal-safe.  Unlike other
+ * functions they return nothing.
+ */
+RTC_INLINE_ void rtc_poison(const void *p, size_t bytes)
+{
+    void (*function)(const volatile void *, size_t);
+    RTC_FIND_(function, "__asan_poison_memory_region");
+    if (function)
+        function(p, bytes);
+}
+
+RTC_INLINE_ void rtc_unpoison(const void *p, size_t bytes)
+{
+    void (*function)(const volatile void *, size_t);
+    RTC_FIND_(function, "__asan_unpoison_memory_region");
+    if (function)
+        function(p, bytes);
+}
+
 /* ---- root regions ---------------------------------------------------------------------------- */
 
 /*

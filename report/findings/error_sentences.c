@@ -379,6 +379,21 @@ static void freed_place_put(struct wording *w, uint64_t first)
         fputs(", possibly an older block at this address", w->out);
 }
 
+/* ", at offset 16 of a 40-byte block, poisoned by the program" */
+static void poisoned_place_put(struct wording *w, uint64_t first)
+{
+    const struct error *e = w->e;
+
+    if (e->block == 0) {
+        fputs(" in memory poisoned by the program, ", w->out);
+        region_put(w);
+        return;
+    }
+    fprintf(w->out, ", at offset %llu of ", (unsigned long long)(first - e->block));
+    block_put(w);
+    fputs(", poisoned by the program", w->out);
+}
+
 static void format_access(struct wording *w)
 {
     const struct error *e = w->e;
@@ -394,7 +409,9 @@ static void format_access(struct wording *w)
         bytes_put(w, e->access_length);
     if (name)
         fprintf(w->out, " by %s", name);
-    if (e->block == 0) {
+    if (e->crash.flags & CRASH_POISONED) {
+        poisoned_place_put(w, first);
+    } else if (e->block == 0) {
         fputc(' ', w->out);
         region_put(w);
     } else if (v.state == ACCESS_FREED) {

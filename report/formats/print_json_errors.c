@@ -165,6 +165,8 @@ static void access_object(struct json *j, const struct error *e)
     open_object(j, "access");
     put_text(j, "kind", e->kind == ERROR_WUA ? "write" : "read");
     put_number(j, "size", e->access_length);
+    if (e->crash.flags & CRASH_POISONED)
+        put_flag(j, "poisoned", true);
     close_object(j);
 }
 

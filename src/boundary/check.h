@@ -9,6 +9,7 @@
 
 #include "boundary.h"
 #include "accesses.h"
+#include "byte_shadow.h"
 #include "track.h"
 #include "uninitialised.h"
 
@@ -59,6 +60,8 @@ ALWAYS_INLINE bool is_surely_allowed(const void *p, uint64_t bytes)
     uint64_t offset = (uintptr_t)p - heap.base;
     if (offset >= atomic_load_explicit(&heap.bytes, memory_order_relaxed))
         return true;
+    if (unlikely(atomic_load_explicit(&byte_shadow_has_poison, memory_order_relaxed)))
+        return false;
     const struct unit *u = heap.unit + (offset >> RTC_UNIT_SHIFT);
     uint64_t owner = atomic_load_explicit(&(u - u->back)->owner, memory_order_acquire);
     if (likely(owner_kind(owner) - 1 < SIZE_CLASSES))

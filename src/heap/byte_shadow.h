@@ -13,8 +13,10 @@
 #define BYTE_SHADOW_BYTES (1ull << 44) /* of the shadow of 47 bits of address */
 #define BYTE_SHADOW_REDZONE 0xfau
 #define BYTE_SHADOW_FREED 0xfdu
+#define BYTE_SHADOW_POISONED 0xf7u /* by the program: poison.c */
 
-extern HIDDEN bool byte_shadow_is_on; /* constant after start-up */
+extern HIDDEN bool byte_shadow_is_on;              /* constant after start-up */
+extern HIDDEN _Atomic bool byte_shadow_has_poison; /* the program has poisoned memory */
 
 /* Map the shadow of all addresses of programs.  Before threads exist; -errno. */
 int byte_shadow_start(void);
@@ -29,6 +31,16 @@ bool byte_shadow_open(uintptr_t at);
 void byte_shadow_allow(const void *block, uint64_t bytes, const void *end);
 /* None of the whole granules may be accessed. */
 void byte_shadow_forbid(const void *at, uint64_t bytes, unsigned why);
+
+/*
+ * The program forbids accesses to its memory, or permits them again, as ASan's functions of these names:
+ * of a granule that is poisoned in part, only the first bytes can be permitted.  Redzones and freed blocks
+ * stay what they are.  Nothing if there is no shadow.  Signal-safe.
+ */
+void byte_shadow_poison(uintptr_t at, uint64_t bytes);
+void byte_shadow_unpoison(uintptr_t at, uint64_t bytes);
+/* Bytes from `at` on, at most `bytes`, that are not poisoned. */
+uint64_t byte_shadow_unpoisoned(uintptr_t at, uint64_t bytes);
 
 /* The same for the block of ours at `block`, with its slot or units. */
 void block_allow(const void *block, uint64_t bytes);

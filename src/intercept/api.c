@@ -1,11 +1,13 @@
 /*
  * api.c - the annotation API for programs: functions of rtcheck/check.h, and those of
- * <sanitizer/lsan_interface.h> about blocks and memory.  The functions that start leak scans are in
- * leave.
+ * <sanitizer/lsan_interface.h> and <sanitizer/asan_interface.h> about blocks and memory.  The functions
+ * that start leak scans are in leave.
  *
  * If the process contains a sanitizer's runtime, its definitions come after ours in symbol lookup,
  * and ours call them.
  */
+#include "accesses.h"
+#include "byte_shadow.h"
 #include "intercept.h"
 #include "rtcheck/check.h"
 
@@ -93,6 +95,33 @@ EXPORT int __rtc_check_block(const void *p, struct rtc_block *out, size_t room)
     return as == KNOWN_CLIENT_BLOCK ? RTC_BLOCK_RECORDED
            : as == KNOWN_IN_HEAP    ? RTC_BLOCK_HEAP
                                     : RTC_BLOCK_NONE;
+}
+
+/* ---- <sanitizer/asan_interface.h> ------------------------------------------------------------ */
+
+EXPORT void __asan_poison_memory_region(const volatile void *at, size_t bytes);
+EXPORT void __asan_poison_memory_region(const volatile void *at, size_t bytes)
+{
+    byte_shadow_poison((uintptr_t)at, bytes);
+}
+
+EXPORT void __asan_unpoison_memory_region(const volatile void *at, size_t bytes);
+EXPORT void __asan_unpoison_memory_region(const volatile void *at, size_t bytes)
+{
+    byte_shadow_unpoison((uintptr_t)at, bytes);
+}
+
+EXPORT void *__asan_region_is_poisoned(void *start, size_t bytes);
+EXPORT void *__asan_region_is_poisoned(void *start, size_t bytes)
+{
+    uint64_t allowed = access_allowed((uintptr_t)start, bytes);
+    return allowed < bytes ? (char *)start + allowed : NULL;
+}
+
+EXPORT int __asan_address_is_poisoned(const volatile void *at);
+EXPORT int __asan_address_is_poisoned(const volatile void *at)
+{
+    return access_allowed((uintptr_t)at, 1) == 0;
 }
 
 /* ---- <sanitizer/lsan_interface.h> ------------------------------------------------------------ */

@@ -13,6 +13,7 @@
 #include "track_priv.h"
 #include "access.h"
 #include "accesses.h"
+#include "byte_shadow.h"
 #include "guarded.h"
 
 #include <errno.h>
@@ -100,10 +101,10 @@ uint64_t access_allowed(uintptr_t at, uint64_t bytes)
     struct found f = find_with_head((const void *)at), owner;
     struct access_block b;
     if (!bytes || is_unchecked(&f) || fork_is_unsure(f.head))
-        return bytes;
+        return byte_shadow_unpoisoned(at, bytes);
     if (!block_of(&f, at, bytes, 0, &owner, &b))
         return 0;
-    return access_check(at, bytes, &b).allowed;
+    return byte_shadow_unpoisoned(at, access_check(at, bytes, &b).allowed);
 }
 
 /* ---- the error ------------------------------------------------------------------------------- */
@@ -163,19 +164,31 @@ static bool is_libcs_choice(const struct access *a, const struct access_verdict 
     return a->is_by_libc && !a->is_write && v->state == ACCESS_REDZONE;
 }
 
+/* What the records allow, and the program's own poison. */
+static bool is_permitted(struct access *a, const struct access_verdict *v)
+{
+    if (is_libcs_choice(a, v))
+        return true;
+    a->allowed = v->state == ACCESS_ALLOCATED ? a->bytes : v->allowed;
+    if (v->state != ACCESS_ALLOCATED)
+        return false;
+    a->allowed = byte_shadow_unpoisoned((uintptr_t)a->at, a->bytes);
+    a->is_poisoned = a->allowed < a->bytes;
+    return !a->is_poisoned;
+}
+
 /* The stack of the access is that of the program's call `at`; NULL: a->stack. */
 static void refuse(struct access *a, const struct section *s, const struct entry *at)
 {
     uintptr_t start = (uintptr_t)a->at;
     struct found f = find_with_head(a->at), owner;
     struct access_block b = {0};
-    if (is_unchecked(&f))
+    struct access_verdict v = {.state = ACCESS_ALLOCATED};
+    bool is_block = !is_unchecked(&f) && block_of(&f, start, a->bytes, s->write_epoch, &owner, &b);
+    if (!is_unchecked(&f))
+        v = access_check(start, a->bytes, &b);
+    if (is_permitted(a, &v))
         return;
-    bool is_block = block_of(&f, start, a->bytes, s->write_epoch, &owner, &b);
-    struct access_verdict v = access_check(start, a->bytes, &b);
-    if (v.state == ACCESS_ALLOCATED || is_libcs_choice(a, &v))
-        return;
-    a->allowed = v.allowed;
     struct error_call call = {s->t, s->write_epoch, a->entry << 8,
                               at ? stack_put(s->t, at) : a->stack};
     error_access(&call, a, is_block && v.state != ACCESS_UNALLOCATED ? &owner : NULL, b.start);

@@ -11,8 +11,10 @@ struct access {
     const void *at;
     uint64_t bytes;
     bool is_write;
-    uint32_t entry;   /* enum error_entry: the function that the program called */
-    uint64_t allowed; /* bytes before the first that is refused; set here */
+    uint32_t entry; /* enum error_entry: the function that the program called */
+    /* set here: bytes before the first that is refused, and whether the program has poisoned that */
+    uint64_t allowed;
+    bool is_poisoned;
     /* of a fault: its stack and instruction, and whether `bytes` is not known, but 1 */
     uint32_t stack;
     uint64_t pc;

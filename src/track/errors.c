@@ -237,6 +237,7 @@ static void note_access(const struct error_call *call, const struct access *a,
     e.access = a->is_write ? ACCESS_WRITE : ACCESS_READ;
     e.access_bytes = a->pc && !a->is_size_unknown ? (uint32_t)a->bytes : 0;
     e.pc = a->pc;
+    e.crash_flags = a->is_poisoned ? CRASH_POISONED : 0;
     if (!owner || !describe_found(&e, owner, (const void *)start, call->write_epoch))
         region_of((uintptr_t)a->at, &e);
     record(call, &e);

@@ -16,7 +16,7 @@ NO_POINTER = set('on_exit __cxa_atexit __cxa_at_quick_exit fork _Fork _exit _Exi
                  'eventfd fanotify_init inotify_init inotify_init1 posix_openpt socket timerfd_create tmpfile tmpfile64'.split())
 ALLOCATOR = re.compile(r'(c|m|re|v|pv|aligned_)?alloc$|reallocarray|memalign|free|cfree|free_(aligned_)?sized|'
                        r'malloc_(usable_size|info)|__libc_\w+|_Z\w+')
-OWN = re.compile(r'_?_?rtc_\w+|__lsan_\w+')
+OWN = re.compile(r'_?_?rtc_\w+|__[al]san_\w+')
 SAME = {'mmap64': 'mmap', '__mmap': 'mmap', '__munmap': 'munmap', '__madvise': 'madvise', '__mprotect': 'mprotect',
         '__longjmp_chk': 'longjmp'}
 
