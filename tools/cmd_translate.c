@@ -19,6 +19,7 @@ static const char *const states[] = {
     [PLAN_UNMOVABLE] = "native, not relocatable",
     [PLAN_OVERLAP] = "native, overlapping functions",
     [PLAN_CALLER] = "native, calls of dlsym or dlopen",
+    [PLAN_FRAME] = "native, frame description",
 };
 static_assert(countof(states) == PLAN_STATE_COUNT, "each state has its text");
 

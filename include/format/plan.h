@@ -2,11 +2,15 @@
  * plan.h - the file format of a plan: the relocated and checked copy of an object's code.
  *
  *   offset 0             PLAN_COPY_OFFSET
- *   | plan_header        | copy: bodies, cold part | arrays: functions, blocks, steps, sites, patches |
+ *   | plan_header        | copy: bodies, cold part | unwind | arrays: functions, blocks, steps, sites, patches |
  *
  * `rtcheck translate` writes it, and a process that runs the copy maps it: the first page with the
  * header privately, since plan_header.handler is filled in there, the copy read-only and shared.
  * The copy must be `distance` bytes after the original text: it contains displacements to it.
+ *
+ * `unwind` has the frame descriptions of the copy's bodies: an .eh_frame_hdr with its search table, then
+ * an .eh_frame.  Its addresses are relative to their own place or to the .eh_frame_hdr.  It begins at the
+ * first page after the copy, in the file and in memory.
  *
  * Offsets of original code are relative to text_address, an address as in the object's own
  * headers.  Offsets in the copy are relative to its first byte.  All numbers are little-endian.
@@ -23,7 +27,7 @@
 #include <string.h>
 
 #define PLAN_MAGIC 0x4e414c5043545200ull /* "\0RTCPLAN" */
-#define PLAN_VERSION 2u
+#define PLAN_VERSION 3u
 #define PLAN_COPY_OFFSET 4096u
 #define PLAN_BUILD_ID_MOST 32u
 #define PLAN_SHADOW 0x7fff8000
@@ -54,6 +58,7 @@ enum plan_state {
     PLAN_UNMOVABLE,   /* an instruction that cannot be relocated */
     PLAN_OVERLAP,     /* it shares bytes with another function */
     PLAN_CALLER,      /* it calls dlsym or dlopen, which look at the address of their caller */
+    PLAN_FRAME,       /* its frame description cannot be moved */
     PLAN_STATE_COUNT
 };
 
@@ -134,10 +139,35 @@ struct plan_header {
     int32_t spill;
     uint32_t build_id_bytes;
     uint8_t build_id[PLAN_BUILD_ID_MOST];
-    struct plan_array copy, functions, blocks, steps, sites, patches;
+    uint64_t own_unwinder; /* 1: exceptions find no descriptions but those of loaded objects */
+    struct plan_array copy, unwind, functions, blocks, steps, sites, patches;
     struct plan_statistics statistics;
 };
 static_assert(sizeof(struct plan_header) <= PLAN_COPY_OFFSET, "the header is one page");
+
+/* The first bytes of `unwind`: an .eh_frame_hdr, as the LSB defines it, in its only form here. */
+#define PLAN_UNWIND_FORM 0x3b031b01u /* version 1; pcrel sdata4, udata4, datarel sdata4 */
+struct plan_unwind_header {
+    uint32_t form;
+    int32_t frames; /* the .eh_frame, from this field */
+    uint32_t count;
+};
+/* After it, sorted by `start`: both are relative to the .eh_frame_hdr. */
+struct plan_unwind_entry {
+    int32_t start;
+    int32_t description;
+};
+/* Where `unwind` begins, from the first byte of the copy. */
+static inline uint64_t plan_unwind_at(const struct plan_header *h)
+{
+    return h->unwind.offset - PLAN_COPY_OFFSET;
+}
+/* What is mapped: the copy, and behind it `unwind`. */
+static inline uint64_t plan_mapped_bytes(const struct plan_header *h)
+{
+    return plan_unwind_at(h) + h->unwind.count;
+}
+
 /*
  * Against damage, not against forgery: the code of the copy is not verified otherwise.  Four lanes, so that
  * 10 MB take a few milliseconds.

@@ -28,12 +28,14 @@ static const char *find_arrays(struct plan_view *v)
     const struct plan_header *h = v->header;
 
     v->copy = items(h, &h->copy, 1, PLAN_COPY_OFFSET);
+    v->unwind = items(h, &h->unwind, 1, PLAN_COPY_OFFSET);
     v->functions = items(h, &h->functions, sizeof *v->functions, 4);
     v->blocks = items(h, &h->blocks, sizeof *v->blocks, 4);
     v->steps = items(h, &h->steps, sizeof *v->steps, 1);
     v->sites = items(h, &h->sites, sizeof *v->sites, 4);
     v->patches = items(h, &h->patches, sizeof *v->patches, 4);
-    if (!v->copy || !v->functions || !v->blocks || !v->steps || !v->sites || !v->patches)
+    if (!v->copy || !v->unwind || !v->functions || !v->blocks || !v->steps || !v->sites ||
+        !v->patches)
         return "an array is outside of the file";
     return h->copy.offset == PLAN_COPY_OFFSET ? NULL : "the copy is not after the header";
 }
@@ -52,8 +54,11 @@ static const char *check_header(const struct plan_header *h, uint64_t bytes)
         return "more than 1 GiB of code";
     if (h->distance > PLAN_DISTANCE_MOST || h->distance < -PLAN_DISTANCE_MOST)
         return "the copy is out of reach";
+    if (h->unwind.offset != align_up(PLAN_COPY_OFFSET + h->copy.count, PLAN_COPY_OFFSET) ||
+        h->unwind.count > REACH_MOST)
+        return "the frame descriptions are not behind the copy";
     if (h->distance - (int64_t)PLAN_COPY_OFFSET < (int64_t)h->text_bytes &&
-        h->distance + (int64_t)h->copy.count > 0)
+        h->distance + (int64_t)plan_mapped_bytes(h) > 0)
         return "the copy overlaps the text";
     if (h->build_id_bytes > PLAN_BUILD_ID_MOST)
         return "the build-id is too long";
@@ -132,6 +137,43 @@ static const char *check_patches(const struct plan_view *v)
     return NULL;
 }
 
+/* An FDE is in the .eh_frame, and begins where its entry begins. */
+static bool is_description(const struct plan_view *v, const struct plan_unwind_entry *e)
+{
+    const struct plan_header *h = v->header;
+    uint64_t at = (uint64_t)(int64_t)e->description;
+    struct {
+        uint32_t bytes, cie;
+        int32_t start;
+        uint32_t range;
+    } fde;
+
+    if (at % 4 != 0 || !range_inside(at, sizeof fde, h->unwind.count))
+        return false;
+    __builtin_memcpy(&fde, v->unwind + at, sizeof fde);
+    uint64_t copy = plan_unwind_at(h) + (uint64_t)(int64_t)e->start;
+    return fde.bytes >= sizeof fde - 4 && range_inside(at + 4, fde.bytes, h->unwind.count) &&
+           fde.cie - 1 < at + 4 &&
+           at + 8 + (uint64_t)(int64_t)fde.start == (uint64_t)(int64_t)e->start &&
+           range_inside(copy, fde.range, h->statistics.body_bytes);
+}
+
+static const char *check_unwind(const struct plan_view *v)
+{
+    const struct plan_unwind_header *u = (const void *)v->unwind;
+    uint64_t bytes = v->header->unwind.count;
+
+    if (bytes < sizeof *u || u->form != PLAN_UNWIND_FORM ||
+        !range_inside(sizeof *u, u->count * sizeof(struct plan_unwind_entry), bytes) ||
+        u->frames != (int64_t)(sizeof *u - 4 + u->count * sizeof(struct plan_unwind_entry)))
+        return "the frame descriptions have no table";
+    const struct plan_unwind_entry *e = (const void *)(u + 1);
+    for (uint32_t n = 0; n < u->count; n++)
+        if ((n > 0 && e[n].start <= e[n - 1].start) || !is_description(v, &e[n]))
+            return "a frame description is not valid";
+    return NULL;
+}
+
 const char *plan_verify(struct plan_view *out, const void *file, uint64_t bytes)
 {
     struct plan_view v = {.header = file};
@@ -142,6 +184,7 @@ const char *plan_verify(struct plan_view *out, const void *file, uint64_t bytes)
     wrong = wrong ? wrong : check_blocks(&v);
     wrong = wrong ? wrong : check_sites(&v);
     wrong = wrong ? wrong : check_patches(&v);
+    wrong = wrong ? wrong : check_unwind(&v);
     if (!wrong && plan_checksum(file, bytes) != v.header->checksum)
         wrong = "the file is damaged";
     if (!wrong)
@@ -181,22 +224,39 @@ uint32_t plan_copy_of(const struct plan_view *v, uint32_t original)
     return PLAN_NOWHERE;
 }
 
-uint32_t plan_original_of(const struct plan_view *v, uint32_t copy)
+/* The step whose copy contains an offset, and the offset of its original; NULL: none. */
+static const struct plan_step *step_at(const struct plan_view *v, uint32_t copy, uint32_t *original)
 {
     const struct plan_block *b = block_at(v, copy, true);
-    const struct plan_site *s = plan_site_at(v, copy);
-    uint32_t at = b ? b->copy : 0, original = b ? b->original : 0;
+    uint32_t at = b ? b->copy : 0;
 
-    if (s)
-        return s->original;
+    *original = b ? b->original : 0;
     for (uint32_t n = 0; b && n < b->count; n++) {
         const struct plan_step *step = &v->steps[b->first + n];
         if (copy - at < step->copy)
-            return original;
+            return step;
         at += step->copy;
-        original += step->original;
+        *original += step->original;
     }
-    return PLAN_NOWHERE;
+    return NULL;
+}
+
+uint32_t plan_original_of(const struct plan_view *v, uint32_t copy)
+{
+    const struct plan_site *s = plan_site_at(v, copy);
+    uint32_t original;
+
+    if (s)
+        return s->original;
+    return step_at(v, copy, &original) ? original : PLAN_NOWHERE;
+}
+
+uint32_t plan_return_of(const struct plan_view *v, uint32_t copy)
+{
+    uint32_t original;
+    const struct plan_step *call = copy > 0 ? step_at(v, copy - 1, &original) : NULL;
+
+    return call ? original + call->original : PLAN_NOWHERE;
 }
 
 const struct plan_site *plan_site_at(const struct plan_view *v, uint32_t copy)

@@ -19,7 +19,7 @@
 /* The parts of a valid plan. */
 struct plan_view {
     const struct plan_header *header;
-    const uint8_t *copy;
+    const uint8_t *copy, *unwind;
     const struct plan_function *functions;
     const struct plan_block *blocks;
     const struct plan_step *steps;
@@ -38,6 +38,8 @@ const char *plan_verify(struct plan_view *out, const void *file, uint64_t bytes)
  */
 uint32_t plan_copy_of(const struct plan_view *v, uint32_t original);
 uint32_t plan_original_of(const struct plan_view *v, uint32_t copy);
+/* The end of the original of a call, by the return address that its copy pushes. */
+uint32_t plan_return_of(const struct plan_view *v, uint32_t copy);
 /* The check whose cold part contains this offset, e.g. the handler's return address; or NULL. */
 const struct plan_site *plan_site_at(const struct plan_view *v, uint32_t copy);
 

@@ -122,6 +122,7 @@ void emit(struct emission *e)
 void emission_free(struct emission *e)
 {
     free(e->out.at);
+    free(e->unwind.at);
     free(e->copy_of);
     free(e->checks);
     free(e->fixups);

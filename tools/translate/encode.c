@@ -41,6 +41,20 @@ void put_i32(struct buffer *b, int64_t value)
     put_bytes(b, &low, 4);
 }
 
+void put_uleb128(struct buffer *b, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        put(b, 1, (int)(value & 0x7f) | 0x80);
+    put(b, 1, (int)value);
+}
+
+void put_sleb128(struct buffer *b, int64_t value)
+{
+    for (; value < -0x40 || value >= 0x40; value >>= 7)
+        put(b, 1, (int)(value & 0x7f) | 0x80);
+    put(b, 1, (int)(value & 0x7f));
+}
+
 void patch_i32(struct buffer *b, uint32_t at, int64_t value)
 {
     int32_t low = (int32_t)value;

@@ -2,7 +2,8 @@
  * frames.c - functions: the ranges that FDEs of .eh_frame describe.
  *
  * libdw splits the section into entries; the encoded numbers of an FDE are read here.  Entries that
- * cannot be read are left out: their code is outside of all functions and stays native.
+ * cannot be read are left out: their code is outside of all functions and stays native.  Instructions
+ * for the unwinder are only located: unwind_table.c reads them.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -71,6 +72,7 @@ static bool read_pointer(struct cursor *c, uint8_t encoding, uint64_t *value)
 /* The encodings that a CIE has for its FDEs. */
 struct encodings {
     uint8_t pointer, lsda;
+    bool is_sized; /* FDEs have the size of their augmentation data */
 };
 
 static bool read_encodings(const Dwarf_CIE *cie, struct encodings *e)
@@ -79,7 +81,8 @@ static bool read_encodings(const Dwarf_CIE *cie, struct encodings *e)
                        .end = cie->augmentation_data + cie->augmentation_data_size};
     uint64_t personality;
 
-    *e = (struct encodings){.pointer = DW_EH_PE_absptr, .lsda = DW_EH_PE_omit};
+    *e = (struct encodings){
+        .pointer = DW_EH_PE_absptr, .lsda = DW_EH_PE_omit, .is_sized = cie->augmentation[0] == 'z'};
     if (cie->augmentation[0] != 'z')
         return cie->augmentation[0] == '\0';
     for (const char *letter = cie->augmentation + 1; *letter; letter++) {
@@ -98,19 +101,61 @@ static bool read_encodings(const Dwarf_CIE *cie, struct encodings *e)
     return true;
 }
 
-/* Is there a pointer to an LSDA in the augmentation data of this FDE? */
+/*
+ * The augmentation data of an FDE: is there a pointer to an LSDA in it?  Then the cursor is at the
+ * instructions.  Its size is one byte, as the data is small.
+ */
 static bool has_lsda(struct cursor *c, const struct encodings *e)
 {
     uint64_t pointer;
 
-    if (e->lsda == DW_EH_PE_omit || c->at >= c->end)
+    if (!e->is_sized || c->at >= c->end)
         return false;
-    c->at++; /* the size of the augmentation data, which is small */
-    return !read_number(c, e->lsda, &pointer) || pointer != 0;
+    struct cursor data = {.at = c->at + 1, .end = c->end};
+    c->at += 1 + (size_t)*c->at;
+    return e->lsda != DW_EH_PE_omit && (!read_number(&data, e->lsda, &pointer) || pointer != 0);
 }
 
-static void add(struct functions *f, const struct object *o, const Dwarf_FDE *fde, struct cursor c,
-                const struct encodings *e)
+/* The number of a CIE in the table, NONE if it is not there. */
+static uint32_t cie_at(const struct functions *f, uint64_t place)
+{
+    for (uint32_t n = f->cie_count; n-- > 0;)
+        if (f->cies[n].place == place)
+            return n;
+    return NONE;
+}
+
+static uint32_t add_cie(struct functions *f, const Dwarf_CIE *cie, uint64_t place)
+{
+    uint32_t n = cie_at(f, place);
+
+    if (n != NONE || cie->return_address_register > UINT8_MAX)
+        return n;
+    f->cies = grown(f->cies, f->cie_count, sizeof *f->cies);
+    f->cies[f->cie_count] =
+        (struct frame_cie){.place = place,
+                           .code_alignment = cie->code_alignment_factor,
+                           .data_alignment = cie->data_alignment_factor,
+                           .return_register = (uint8_t)cie->return_address_register,
+                           .is_signal = strchr(cie->augmentation, 'S') != NULL,
+                           .at = cie->initial_instructions,
+                           .end = cie->initial_instructions_end};
+    return f->cie_count++;
+}
+
+/* A function, and its frame description. */
+struct found {
+    struct plan_function function;
+    struct frame frame;
+};
+
+struct found_functions {
+    struct found *at;
+    uint32_t count;
+};
+
+static void add(struct found_functions *f, const struct object *o, const Dwarf_FDE *fde,
+                struct cursor c, const struct encodings *e, uint32_t cie)
 {
     uint64_t address, bytes;
     uint32_t start;
@@ -121,15 +166,17 @@ static void add(struct functions *f, const struct object *o, const Dwarf_FDE *fd
         return;
     if (bytes == 0 || !object_text_at(o, address, &start) || bytes > o->text_bytes - start)
         return;
+    bool is_handler = has_lsda(&c, e);
     f->at = grown(f->at, f->count, sizeof *f->at);
     f->at[f->count++] =
-        (struct plan_function){.start = start,
-                               .bytes = (uint32_t)bytes,
-                               .state = has_lsda(&c, e) ? PLAN_LSDA : PLAN_TRANSLATED};
+        (struct found){.function = {.start = start,
+                                    .bytes = (uint32_t)bytes,
+                                    .state = is_handler ? PLAN_LSDA : PLAN_TRANSLATED},
+                       .frame = {.at = c.at, .end = c.end, .cie = c.at <= c.end ? cie : NONE}};
 }
 
-static void read_section(struct functions *f, const struct object *o, Elf_Data *data,
-                         uint64_t address)
+static void read_section(struct functions *f, struct found_functions *found, const struct object *o,
+                         Elf_Data *data, uint64_t address)
 {
     const unsigned char *ident = (const unsigned char *)elf_getident(o->elf, NULL);
     struct cursor c = {.data = data, .address = address};
@@ -144,25 +191,25 @@ static void read_section(struct functions *f, const struct object *o, Elf_Data *
             continue;
         if (dwarf_next_cfi(ident, data, true, entry.fde.CIE_pointer, &cie_next, &cie) == 0 &&
             dwarf_cfi_cie_p(&cie) && read_encodings(&cie.cie, &e))
-            add(f, o, &entry.fde, c, &e);
+            add(found, o, &entry.fde, c, &e, add_cie(f, &cie.cie, entry.fde.CIE_pointer));
     }
 }
 
 static int by_start(const void *a_, const void *b_)
 {
-    const struct plan_function *a = a_, *b = b_;
-    return a->start < b->start ? -1 : a->start > b->start;
+    const struct found *a = a_, *b = b_;
+    return a->function.start < b->function.start ? -1 : a->function.start > b->function.start;
 }
 
 /* Functions that share bytes become one, which stays native. */
-static void merge_overlaps(struct functions *f)
+static void merge_overlaps(struct found_functions *f)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 1; i < f->count; i++) {
-        struct plan_function *last = &f->at[kept], *this = &f->at[i];
+        struct plan_function *last = &f->at[kept].function, *this = &f->at[i].function;
         if (this->start >= last->start + last->bytes) {
-            f->at[++kept] = *this;
+            f->at[++kept] = f->at[i];
             continue;
         }
         uint32_t end = this->start + this->bytes;
@@ -174,8 +221,21 @@ static void merge_overlaps(struct functions *f)
         f->count = kept + 1;
 }
 
+/* In two tables, as they are used. */
+static void divide(struct functions *f, const struct found_functions *found)
+{
+    f->count = found->count;
+    f->at = zeroed(f->count, sizeof *f->at);
+    f->frames = zeroed(f->count, sizeof *f->frames);
+    for (uint32_t n = 0; n < f->count; n++) {
+        f->at[n] = found->at[n].function;
+        f->frames[n] = found->at[n].frame;
+    }
+}
+
 void functions_read(struct functions *f, const struct object *o)
 {
+    struct found_functions found = {0};
     size_t names;
     GElf_Shdr sh;
 
@@ -188,11 +248,19 @@ void functions_read(struct functions *f, const struct object *o)
             continue;
         Elf_Data *data = elf_rawdata(s, NULL);
         if (data && data->d_buf)
-            read_section(f, o, data, sh.sh_addr);
+            read_section(f, &found, o, data, sh.sh_addr);
     }
-    if (f->count > 0)
-        qsort(f->at, f->count, sizeof *f->at, by_start);
-    merge_overlaps(f);
+    if (found.count > 0)
+        qsort(found.at, found.count, sizeof *found.at, by_start);
+    merge_overlaps(&found);
+    divide(f, &found);
+    free(found.at);
+}
+
+void functions_free_frames(struct functions *f)
+{
+    free(f->frames);
+    free(f->cies);
 }
 
 uint32_t function_at(const struct functions *f, uint32_t offset)

@@ -196,6 +196,39 @@ uint32_t object_caller_slots(const struct object *o, uint64_t *out, uint32_t roo
     return count;
 }
 
+/* Undefined symbols of one table: bits.  The second is of the unwinder, or of the function of libc that it uses. */
+enum { IMPORT_ITERATE = 1, IMPORT_UNWINDER = 2 };
+
+static unsigned imports_of(Elf *elf, Elf_Data *symbols, size_t names)
+{
+    unsigned found = 0;
+    GElf_Sym symbol;
+
+    for (int n = 0; gelf_getsym(symbols, n, &symbol); n++) {
+        const char *name =
+            symbol.st_shndx == SHN_UNDEF ? elf_strptr(elf, names, symbol.st_name) : NULL;
+        if (!name)
+            continue;
+        found |= strcmp(name, "dl_iterate_phdr") == 0 ? IMPORT_ITERATE : 0;
+        found |=
+            strstr(name, "find_object") || strncmp(name, "_Unwind_", 8) == 0 ? IMPORT_UNWINDER : 0;
+    }
+    return found;
+}
+
+bool object_has_unwinder(const struct object *o)
+{
+    unsigned found = 0;
+    GElf_Shdr sh;
+
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(o->elf, s)) != NULL;) {
+        Elf_Data *d =
+            gelf_getshdr(s, &sh) && sh.sh_type == SHT_DYNSYM ? elf_getdata(s, NULL) : NULL;
+        found |= d ? imports_of(o->elf, d, sh.sh_link) : 0;
+    }
+    return found == IMPORT_ITERATE;
+}
+
 bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset)
 {
     if (address - o->text_address >= o->text_bytes)

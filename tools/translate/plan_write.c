@@ -64,6 +64,7 @@ static void lay_out(struct plan_header *h)
 {
     uint64_t end = put_after(&h->copy, PLAN_COPY_OFFSET, 1);
 
+    end = put_after(&h->unwind, align_up(end, PLAN_COPY_OFFSET), 1);
     end = put_after(&h->functions, end, sizeof(struct plan_function));
     end = put_after(&h->blocks, end, sizeof(struct plan_block));
     end = put_after(&h->steps, end, sizeof(struct plan_step));
@@ -85,6 +86,7 @@ struct plan *plan_make(struct emission *e, struct patches *patches,
                                      .spill = e->how->spill,
                                      .build_id_bytes = e->object->build_id_bytes,
                                      .copy = {.count = e->out.bytes},
+                                     .unwind = {.count = e->unwind.bytes},
                                      .functions = {.count = e->functions->count},
                                      .patches = {.count = patches->count},
                                      .statistics = *statistics};
@@ -93,7 +95,8 @@ struct plan *plan_make(struct emission *e, struct patches *patches,
     make_sites(p, e);
     p->functions = e->functions->at;
     p->copy = e->out;
-    e->out = (struct buffer){0};
+    p->unwind = e->unwind;
+    e->out = e->unwind = (struct buffer){0};
     p->patches = patches->at;
     lay_out(&p->header);
     return p;
@@ -103,8 +106,9 @@ bool plan_is_far(const struct plan *p)
 {
     const struct plan_header *h = &p->header;
 
-    return p->copy.is_far || (h->distance - (int64_t)PLAN_COPY_OFFSET < (int64_t)h->text_bytes &&
-                              h->distance + (int64_t)h->copy.count > 0);
+    return p->copy.is_far || p->unwind.is_far ||
+           (h->distance - (int64_t)PLAN_COPY_OFFSET < (int64_t)h->text_bytes &&
+            h->distance + (int64_t)plan_mapped_bytes(h) > 0);
 }
 
 void plan_free(struct plan *p)
@@ -112,6 +116,7 @@ void plan_free(struct plan *p)
     if (!p)
         return;
     free(p->copy.at);
+    free(p->unwind.at);
     free(p->functions);
     free(p->blocks);
     free(p->steps);
@@ -145,6 +150,7 @@ static void write_file(FILE *out, const struct plan *p)
 
     write_at(out, &end, &(struct plan_array){.count = 1}, h, sizeof *h);
     write_at(out, &end, &h->copy, p->copy.at, 1);
+    write_at(out, &end, &h->unwind, p->unwind.at, 1);
     write_at(out, &end, &h->functions, p->functions, sizeof *p->functions);
     write_at(out, &end, &h->blocks, p->blocks, sizeof *p->blocks);
     write_at(out, &end, &h->steps, p->steps, sizeof *p->steps);

@@ -11,6 +11,7 @@
  *                 change
  *   checks.c      which memory accesses are checked
  *   emit.c        the copy; check_code.c: inline checks, cold.c: their cold part, encode.c: bytes
+ *   unwind_table.c  frame descriptions of the copy
  *   patches.c     jumps at the targets in the original text
  *   plan_write.c  the tables of a plan, and its file
  *   zydis.c       Zydis, which is loaded at the first use

@@ -49,17 +49,39 @@ void object_close(struct object *o);
  * Slots of addresses of functions that look at their caller: `room` at most.  Returns their number.
  */
 uint32_t object_caller_slots(const struct object *o, uint64_t *out, uint32_t room);
+/* Does it contain an unwinder that finds frame descriptions by dl_iterate_phdr alone? */
+bool object_has_unwinder(const struct object *o);
 /* Is the address in the text? Then *offset is its offset. */
 bool object_text_at(const struct object *o, uint64_t address, uint32_t *offset);
 
 /* ---- frames.c -------------------------------------------------------------------------------- */
 
+/* Of a CIE: what its FDEs have in common. */
+struct frame_cie {
+    uint64_t place; /* in the section */
+    uint64_t code_alignment;
+    int64_t data_alignment;
+    uint8_t return_register;
+    bool is_signal;
+    const uint8_t *at, *end; /* initial instructions */
+};
+
+/* Instructions for the unwinder, of one function. */
+struct frame {
+    const uint8_t *at, *end;
+    uint32_t cie; /* NONE: unknown */
+};
+
 struct functions {
     struct plan_function *at; /* sorted, disjoint */
     uint32_t count;
+    struct frame *frames; /* one for each function; valid until object_close */
+    struct frame_cie *cies;
+    uint32_t cie_count;
 };
 
 void functions_read(struct functions *f, const struct object *o);
+void functions_free_frames(struct functions *f);
 /* The function that contains an offset, or NONE. */
 uint32_t function_at(const struct functions *f, uint32_t offset);
 
@@ -191,6 +213,8 @@ struct buffer {
 void put(struct buffer *b, unsigned count, ...); /* that many bytes, as ints */
 void put_bytes(struct buffer *b, const void *from, uint32_t bytes);
 void put_i32(struct buffer *b, int64_t value);
+void put_uleb128(struct buffer *b, uint64_t value);
+void put_sleb128(struct buffer *b, int64_t value);
 void patch_i32(struct buffer *b, uint32_t at, int64_t value);
 void put_lea(struct buffer *b, int to, const struct operand *o);
 void put_move(struct buffer *b, int to, int from);
@@ -211,7 +235,7 @@ struct emission {
     const struct code *code;
     const uint32_t *live;
     const struct translation *how;
-    struct buffer out;
+    struct buffer out, unwind;
     uint32_t *copy_of; /* of each instruction: its offset in the copy, or NONE */
     struct check *checks;
     uint32_t check_count;
@@ -237,11 +261,18 @@ struct patches {
 
 void patches_make(struct patches *p, const struct emission *e, const bool *is_target);
 
+/* ---- unwind_table.c -------------------------------------------------------------------------- */
+
+/* Set the states of functions whose frame description cannot be moved. */
+void unwind_select(struct functions *f, const struct code *c);
+/* plan_header.unwind, after emit. */
+void unwind_make(struct buffer *out, const struct emission *e);
+
 /* ---- plan_write.c ---------------------------------------------------------------------------- */
 
 struct plan {
     struct plan_header header;
-    struct buffer copy;
+    struct buffer copy, unwind;
     struct plan_function *functions;
     struct plan_block *blocks;
     struct plan_step *steps;

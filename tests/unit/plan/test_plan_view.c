@@ -16,6 +16,19 @@ struct made {
     struct plan_header h;
     char page[PLAN_COPY_OFFSET - sizeof(struct plan_header)];
     uint8_t copy[64];
+    char rest_of_page[PLAN_COPY_OFFSET - 64];
+    struct {
+        struct plan_unwind_header header;
+        struct plan_unwind_entry entries[2];
+        struct {
+            uint32_t bytes, cie;
+        } cie;
+        struct {
+            uint32_t bytes, cie;
+            int32_t start;
+            uint32_t range;
+        } fdes[2];
+    } unwind;
     struct plan_function functions[2];
     struct plan_block blocks[2];
     struct plan_step steps[4];
@@ -28,6 +41,14 @@ struct made {
         .offset = offsetof(struct made, a), .count = sizeof good.a / sizeof good.a[0] \
     }
 
+#define UNWIND(part) (int)(offsetof(struct made, unwind.part) - offsetof(struct made, unwind))
+#define START(copy) ((copy)-4096) /* relative to the frame descriptions */
+#define FDE(n, copy, count)                                                \
+    {                                                                      \
+        .bytes = 12, .cie = (uint32_t)(UNWIND(fdes[n].cie) - UNWIND(cie)), \
+        .start = START(copy) - UNWIND(fdes[n].start), .range = (count)     \
+    }
+
 static const struct made good = {
     .h = {.magic = PLAN_MAGIC,
           .version = PLAN_VERSION,
@@ -37,12 +58,17 @@ static const struct made good = {
           .text_bytes = 40,
           .distance = 1 << 20,
           .copy = ARRAY(copy),
+          .unwind = {.offset = offsetof(struct made, unwind), .count = sizeof good.unwind},
           .functions = ARRAY(functions),
           .blocks = ARRAY(blocks),
           .steps = ARRAY(steps),
           .sites = ARRAY(sites),
           .patches = ARRAY(patches),
           .statistics = {.body_bytes = 32}},
+    .unwind = {.header = {PLAN_UNWIND_FORM, UNWIND(cie) - 4, 2},
+               .entries = {{START(0), UNWIND(fdes[0])}, {START(14), UNWIND(fdes[1])}},
+               .cie = {.bytes = 4},
+               .fdes = {FDE(0, 0, 14), FDE(1, 14, 18)}},
     .functions = {{0, 10, PLAN_TRANSLATED}, {16, 10, PLAN_TRANSLATED}},
     .blocks = {{0, 0, 0, 2}, {16, 14, 2, 2}},
     .steps = {{4, 10}, {6, 4}, {5, 8}, {5, 10}},
@@ -56,7 +82,7 @@ static struct plan_view view;
 
 static int set_up(void **state)
 {
-    size_t bytes = 3 * 4096;
+    size_t bytes = 4 * 4096;
 
     (void)state;
     pages = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,6 +119,11 @@ static void a_good_plan_maps_both_ways(void **state)
     assert_int_equal(plan_original_of(&view, 41), 0);
     assert_int_equal(plan_original_of(&view, 63), 16);
     assert_int_equal(plan_original_of(&view, 64), PLAN_NOWHERE);
+    assert_int_equal(plan_return_of(&view, 9), 4); /* code of its step follows the call */
+    assert_int_equal(plan_return_of(&view, 10), 4);
+    assert_int_equal(plan_return_of(&view, 32), 26);
+    assert_int_equal(plan_return_of(&view, 0), PLAN_NOWHERE);
+    assert_int_equal(plan_return_of(&view, 40), PLAN_NOWHERE);
     assert_null(plan_site_at(&view, 39));
     assert_ptr_equal(plan_site_at(&view, 51), &view.sites[0]);
 }
@@ -133,6 +164,22 @@ static void each_part_is_verified(void **state)
     REFUSED(made->h.statistics.body_bytes = 65);
     REFUSED(made->h.copy.offset += 4096);
     REFUSED(made->h.copy.count = UINT64_MAX);
+    REFUSED(made->h.unwind.offset += 4096);
+    REFUSED(made->h.unwind.count = 4);
+    REFUSED(made->h.unwind.count = UINT64_MAX);
+    REFUSED(made->unwind.header.form++);
+    REFUSED(made->unwind.header.frames++);
+    REFUSED(made->unwind.header.count = UINT32_MAX);
+    REFUSED(made->unwind.entries[1].start = START(0));
+    REFUSED(made->unwind.entries[1].description = UNWIND(fdes[0]));
+    REFUSED(made->unwind.entries[1].description = -4);
+    REFUSED(made->unwind.entries[0].start = made->unwind.fdes[0].start = INT32_MIN);
+    REFUSED(made->unwind.fdes[0].start++);
+    REFUSED(made->unwind.fdes[0].cie = 0);
+    REFUSED(made->unwind.fdes[0].cie = UINT32_MAX);
+    REFUSED(made->unwind.fdes[1].bytes = 8);
+    REFUSED(made->unwind.fdes[1].bytes = 13);
+    REFUSED(made->unwind.fdes[1].range = 19);
     REFUSED(made->h.functions.count = UINT64_MAX / 12 + 1);
     REFUSED(made->h.blocks.offset++);
     REFUSED(made->h.steps.offset = sizeof good);
@@ -192,6 +239,7 @@ static void random_damage_never_leads_outside(void **state)
         for (uint32_t n = 0; n < 80; n++) {
             plan_copy_of(&view, n);
             plan_original_of(&view, n);
+            plan_return_of(&view, n);
         }
     }
     assert_true(accepted > 1000);
