@@ -32,6 +32,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     init_constructed(envp);
     boundary_start();
     descriptors_look_up();
+    unwinders_look_up();
     cxx_look_for_replacements();
     __register_atfork(NULL, NULL, NULL, NULL); /* our wrapper registers our handlers too */
     finish_start();

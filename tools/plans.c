@@ -7,7 +7,7 @@
  * what has no plan runs its own code.
  *
  * libc, the loader and the runtime are never translated: their functions read beyond the ends of strings
- * by design, and src/boundary checks their callers.
+ * by design, and src/boundary checks their callers.  Nor are unwinders, which begin at their own frames.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -56,8 +56,8 @@ static void make_folders(char *path)
 static bool is_translatable(const char *path)
 {
     static const char *const native[] = {
-        "libc.so",  "ld-linux",    "libm.so",      "libpthread.so", "libdl.so",
-        "librt.so", "libgcc_s.so", "libstdc++.so", "linux-vdso",    "librtcheck.so"};
+        "libc.so",     "ld-linux",     "libm.so",    "libpthread.so", "libdl.so", "librt.so",
+        "libgcc_s.so", "libstdc++.so", "linux-vdso", "librtcheck.so", "libunwind"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
     for (size_t i = 0; i < countof(native); i++)
@@ -145,7 +145,6 @@ static _Noreturn void list(const char *path, int out)
 struct objects {
     char *path[OBJECTS_MOST];
     unsigned count;
-    bool may_throw; /* the runtime takes no plan then */
 };
 
 static void read_list(struct objects *all, FILE *lines)
@@ -153,7 +152,6 @@ static void read_list(struct objects *all, FILE *lines)
     char line[LINE_BYTES], *path;
 
     while (lines && fgets(line, sizeof line, lines)) {
-        all->may_throw |= strstr(line, "libgcc_s.so") != NULL;
         if ((path = path_in(line)) && all->count < OBJECTS_MOST)
             all->path[all->count++] = strdup(path);
     }
@@ -184,9 +182,8 @@ static void translate_all(const char *program, const char *folder)
 
     umask(077); /* the runtime takes no plan that others may write */
     list_libraries(&all, path);
-    if (!all.may_throw)
-        translate_file(path, folder, 0);
-    for (unsigned i = 0; i < all.count && !all.may_throw; i++)
+    translate_file(path, folder, 0);
+    for (unsigned i = 0; i < all.count; i++)
         if (all.path[i])
             translate_file(all.path[i], folder, DISTANCE_LIBRARY);
 }

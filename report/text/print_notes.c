@@ -89,7 +89,7 @@ static void note_flags(const struct report *r, struct notes *notes)
          "some blocks were not guarded: Linux before 6.13 needs mappings for them "
          "(vm.max_map_count)"},
         {IMAGE_WITHOUT_COPIES, true,
-         "its own loads and stores were not checked: it has no plan, or may throw C++ exceptions"},
+         "its own loads and stores were not checked: it has no plan, or an unwinder of its own"},
         {IMAGE_HANDLER_STARVED, true,
          "a signal handler that interrupted malloc or free got no memory: little is kept for that"},
     };

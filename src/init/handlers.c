@@ -42,7 +42,7 @@ void handlers_call(const struct os_action *action, int signal, void *given, void
     context_set_pc(context, original);
     os_handler_of(action)(signal, info, context);
     uintptr_t after = context_pc(context);
-    context_set_pc(context, after == original ? pc : translated_copy(after));
+    context_set_pc(context, after == original ? pc : translated_copy_of(after));
     translated_words_restore(&kept);
 }
 

@@ -81,6 +81,10 @@ void next_resolve(void)
     LOOK_UP(munlockall);
     LOOK_UP(msync);
     LOOK_UP(remap_file_pages);
+    LOOK_UP(dl_iterate_phdr);
+    LOOK_UP(dladdr);
+    LOOK_UP(dladdr1);
+    LOOK_UP(backtrace);
 #undef LOOK_UP
     look_up(&next.cxa_atexit, "__cxa_atexit");
     look_up(&next.cxa_at_quick_exit, "__cxa_at_quick_exit");

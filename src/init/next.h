@@ -74,6 +74,11 @@ struct next {
     int (*munlockall)(void);
     int (*msync)(void *, size_t, int);
     int (*remap_file_pages)(void *, size_t, int, size_t, int);
+    /* objects: struct dl_phdr_info and Dl_info are of headers that few files need */
+    int (*dl_iterate_phdr)(void *, void *);
+    int (*dladdr)(const void *, void *);
+    int (*dladdr1)(const void *, void *, void **, int);
+    int (*backtrace)(void **, int);
 };
 
 extern HIDDEN struct next next;

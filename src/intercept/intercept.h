@@ -5,6 +5,7 @@
  *   heap.c, heap_cxx.c, heap_info.c  malloc, operator new and delete, statistics of malloc
  *   exec.c, child.c, shell.c  exec, spawn, system: the environment of a program that is started
  *   lifecycle.c   fork, exit, dlopen, sandboxes
+ *   unwinders.c   _dl_find_object, dl_iterate_phdr, dladdr, backtrace: copies of code (--access=full)
  *   descriptors.c  functions that open or close descriptors, for --track-fds
  *   signals.c, jump.c  sigaction and its like, longjmp out of a handler
  *   api.c         rtcheck/check.h and parts of sanitizer/lsan_interface.h
@@ -30,6 +31,7 @@ void cxx_look_for_replacements(void);
 /* Called by the constructor: from now on exit and quick_exit end the image. */
 void lifecycle_constructed(void);
 void descriptors_look_up(void); /* the originals, in the constructor */
+void unwinders_look_up(void);
 
 /* Call in a forked child: restores the environment lent by other threads of the parent. */
 void shell_after_fork(void);

@@ -9,8 +9,8 @@
  * The original text is patched only where indirect branches may enter it, by jumps to the copy.  Entries
  * without room for a jump stay native.
  *
- * Exceptions cannot pass through copies, which have no frame descriptions.  So nothing is translated in a
- * process that has libgcc's unwinder loaded at start, or functions with handlers or cleanups.
+ * Unwinders find the frame descriptions of copies by exported functions (intercept/unwinders.c).  If an
+ * object contains an unwinder that does not use them, all objects stay native.
  */
 #include <elf.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 struct search {
     const char *folder;
     uintptr_t handler;
-    bool may_throw; /* C++ exceptions */
+    bool own_unwinder; /* exceptions would not find the frame descriptions */
     uint32_t found;
 };
 
@@ -91,6 +91,34 @@ static bool has_right_owner(const struct stat *st)
            (uint64_t)st->st_size <= FILE_BYTES_MOST;
 }
 
+/* The copy, and its frame descriptions behind it. */
+static bool map_copy(int fd, const struct copied_object *o)
+{
+    const struct plan_header *h = o->plan.header;
+    if (os_failed(os_map_file((void *)o->copy, h->copy.count, PROT_READ | PROT_EXEC, true, fd,
+                              PLAN_COPY_OFFSET)))
+        return false;
+    if (!os_failed(os_map_file((void *)(o->copy + plan_unwind_at(h)), h->unwind.count, PROT_READ,
+                               true, fd, h->unwind.offset)))
+        return true;
+    os_unmap((void *)o->copy, h->copy.count);
+    return false;
+}
+
+/* For unwinders that look for the descriptions of an address by dl_iterate_phdr. */
+static void make_headers(struct copied_object *o)
+{
+    const struct plan_header *h = o->plan.header;
+    o->headers[0] =
+        (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = h->copy.count};
+    o->headers[1] = (ElfW(Phdr)){.p_type = PT_LOAD,
+                                 .p_flags = PF_R,
+                                 .p_vaddr = plan_unwind_at(h),
+                                 .p_memsz = h->unwind.count};
+    o->headers[2] = o->headers[1];
+    o->headers[2].p_type = PT_GNU_EH_FRAME;
+}
+
 /* The whole file, to read its tables, and a second mapping of the copy, to run it. */
 static bool map_plan(int fd, struct copied_object *o, const struct build_id *id, uintptr_t bias,
                      uintptr_t handler)
@@ -112,19 +140,17 @@ static bool map_plan(int fd, struct copied_object *o, const struct build_id *id,
     o->text = bias + h->text_address;
     o->copy = o->text + (uint64_t)h->distance;
     o->copy_bytes = h->copy.count;
+    make_headers(o);
     char *first = (char *)o->copy - PLAN_COPY_OFFSET;
     struct plan_header *own =
         os_map_file(first, PLAN_COPY_OFFSET, PROT_READ | PROT_WRITE, false, fd, 0);
     if (os_failed(own))
         return false;
     own->handler = handler;
-    if (os_protect(own, PLAN_COPY_OFFSET, PROT_READ) ||
-        os_failed(os_map_file((void *)o->copy, h->copy.count, PROT_READ | PROT_EXEC, true, fd,
-                              PLAN_COPY_OFFSET))) {
-        os_unmap(own, PLAN_COPY_OFFSET);
-        return false;
-    }
-    return true;
+    if (os_protect(own, PLAN_COPY_OFFSET, PROT_READ) == 0 && map_copy(fd, o))
+        return true;
+    os_unmap(own, PLAN_COPY_OFFSET);
+    return false;
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -162,24 +188,6 @@ static bool patch(const struct copied_object *o)
 
 /* ---- all objects ----------------------------------------------------------------------------- */
 
-static const char *name_of(const char *path)
-{
-    const char *last = path;
-    for (; *path; path++)
-        if (*path == '/')
-            last = path + 1;
-    return last;
-}
-
-static int note_unwinder(struct dl_phdr_info *info, size_t size, void *search)
-{
-    static const char unwinder[] = "libgcc_s.so";
-    (void)size;
-    ((struct search *)search)->may_throw |=
-        __builtin_strncmp(name_of(info->dlpi_name), unwinder, sizeof unwinder - 1) == 0;
-    return 0;
-}
-
 static int take(struct dl_phdr_info *info, size_t size, void *about)
 {
     struct search *s = about;
@@ -194,7 +202,7 @@ static int take(struct dl_phdr_info *info, size_t size, void *about)
         return 0;
     if (map_plan(fd, o, &id, info->dlpi_addr, s->handler)) {
         s->found++;
-        s->may_throw |= o->plan.header->statistics.function_bytes[PLAN_LSDA] > 0;
+        s->own_unwinder |= o->plan.header->own_unwinder;
     }
     os_close(fd);
     return 0;
@@ -206,7 +214,7 @@ static void use(const struct search *s)
     for (uint32_t i = 0; i < s->found; i++) {
         struct copied_object o = copied.of[i];
         const struct plan_statistics *n = &o.plan.header->statistics;
-        if (!s->may_throw && n->function_bytes[PLAN_TRANSLATED] > 0 && patch(&o))
+        if (!s->own_unwinder && n->function_bytes[PLAN_TRANSLATED] > 0 && patch(&o))
             copied.of[copied.count++] = o;
     }
     copied.native = s->found - copied.count;
@@ -218,8 +226,6 @@ void translated_start(const char *folder, void (*handler)(void))
     copied.of = os_map(OBJECTS_MOST * sizeof *copied.of);
     if (os_failed(copied.of))
         return;
-    dl_iterate_phdr(note_unwinder, &s);
-    if (!s.may_throw)
-        dl_iterate_phdr(take, &s);
+    dl_iterate_phdr(take, &s);
     use(&s);
 }

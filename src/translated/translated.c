@@ -33,7 +33,7 @@ uintptr_t translated_original(uintptr_t pc)
     return offset == PLAN_NOWHERE ? pc : o->text + offset;
 }
 
-uintptr_t translated_copy(uintptr_t pc)
+uintptr_t translated_copy_of(uintptr_t pc)
 {
     for (uint32_t i = 0; i < copied.count; i++) {
         const struct copied_object *o = &copied.of[i];
@@ -44,6 +44,39 @@ uintptr_t translated_copy(uintptr_t pc)
             return o->copy + offset;
     }
     return pc;
+}
+
+uintptr_t translated_return(uintptr_t pc)
+{
+    const struct copied_object *o = object_at(pc - 1);
+    uint32_t offset = o ? plan_return_of(&o->plan, (uint32_t)(pc - o->copy)) : PLAN_NOWHERE;
+    return offset == PLAN_NOWHERE ? pc : o->text + offset;
+}
+
+static void describe(const struct copied_object *o, struct translated_copy *out)
+{
+    const struct plan_header *h = o->plan.header;
+    *out = (struct translated_copy){.start = o->copy,
+                                    .end = o->copy + plan_mapped_bytes(h),
+                                    .unwind = o->copy + plan_unwind_at(h),
+                                    .text = o->text,
+                                    .headers = o->headers};
+}
+
+bool translated_copy_at(uintptr_t pc, struct translated_copy *out)
+{
+    const struct copied_object *o = object_at(pc);
+    if (o)
+        describe(o, out);
+    return o;
+}
+
+bool translated_copy_number(uint32_t number, struct translated_copy *out)
+{
+    if (number >= copied.count)
+        return false;
+    describe(&copied.of[number], out);
+    return true;
 }
 
 bool translated_site(uintptr_t returns_to, struct translated_site *out)

@@ -3,7 +3,7 @@
  * and stores are checked (--access=full).
  *
  *   plans.c       find and map the plan of each loaded object, and patch its entries
- *   translated.c  addresses in copies -> original code
+ *   translated.c  addresses in copies -> original code, and the copy around an address
  *
  * `rtcheck translate` makes plans outside of the process (format/plan.h); the launcher puts them into a
  * folder, by build-id.  Plans are mapped in our constructor, before the program's own code runs: then one
@@ -12,6 +12,8 @@
  */
 #ifndef TRANSLATED_H
 #define TRANSLATED_H
+
+#include <link.h>
 
 #include "plan_view.h"
 #include "os.h"
@@ -30,9 +32,27 @@ struct translated_counts translated_counts(void);
  * the instruction after the original call.
  */
 uintptr_t translated_original(uintptr_t pc);
+/* The return address of the original call, also if code of a check follows the call in the copy. */
+uintptr_t translated_return(uintptr_t pc);
+
+/*
+ * A copy, as unwinders see it: an object with these program headers, whose addresses are relative to
+ * `start`.
+ */
+#define TRANSLATED_HEADERS 3u
+struct translated_copy {
+    uintptr_t start, end; /* with the frame descriptions */
+    uintptr_t unwind;     /* an .eh_frame_hdr */
+    uintptr_t text;       /* of the original */
+    const ElfW(Phdr) * headers;
+};
+/* The copy that contains an address; false: none. */
+bool translated_copy_at(uintptr_t pc, struct translated_copy *out);
+/* The copy with a number from 0 on; false: there are less. */
+bool translated_copy_number(uint32_t number, struct translated_copy *out);
 
 /* The copy of the instruction at `pc`, or `pc`: it has none, or no instruction begins there. */
-uintptr_t translated_copy(uintptr_t pc);
+uintptr_t translated_copy_of(uintptr_t pc);
 
 struct translated_site {
     uintptr_t pc; /* original instruction */

@@ -11,6 +11,7 @@ struct copied_object {
     uintptr_t text, copy;
     uint64_t copy_bytes;
     struct plan_view plan;
+    ElfW(Phdr) headers[TRANSLATED_HEADERS];
 };
 
 struct copied_objects {

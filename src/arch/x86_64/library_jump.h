@@ -12,6 +12,9 @@
  *
  * libc's abort is reached by a jump, too, so that stacks of a crash have no frame of ours.  The file
  * that contains ABORT_JUMP defines prepare_abort, which returns the address of libc's abort.
+ *
+ * backtrace is a jump, so that libc's finds no frame of ours: the file that contains BACKTRACE_JUMP
+ * defines backtrace_target, which returns the address of the function that continues.
  */
 #ifndef LIBRARY_JUMP_H
 #define LIBRARY_JUMP_H
@@ -62,5 +65,25 @@
             "    jmp *%rax\n"                 \
             "    .cfi_endproc\n"              \
             ".size abort, .-abort\n")
+
+#define BACKTRACE_JUMP                         \
+    __asm__(".text\n"                          \
+            ".globl backtrace\n"               \
+            ".type backtrace, @function\n"     \
+            "backtrace:\n"                     \
+            "    .cfi_startproc\n"             \
+            "    endbr64\n"                    \
+            "    subq $24, %rsp\n"             \
+            "    .cfi_adjust_cfa_offset 24\n"  \
+            "    movq %rdi, 8(%rsp)\n"         \
+            "    movl %esi, 16(%rsp)\n"        \
+            "    call backtrace_target\n"      \
+            "    movq 8(%rsp), %rdi\n"         \
+            "    movl 16(%rsp), %esi\n"        \
+            "    addq $24, %rsp\n"             \
+            "    .cfi_adjust_cfa_offset -24\n" \
+            "    jmp *%rax\n"                  \
+            "    .cfi_endproc\n"               \
+            ".size backtrace, .-backtrace\n")
 
 #endif

@@ -98,6 +98,16 @@ void *libc_finder(void);
 bool libc_find_object(void *finder, uintptr_t pc, struct object *out);
 
 /*
+ * The function of this name for the program: the room that exports it also has results of its own.
+ * libc_finder_call calls the original, -1 if there is none.
+ */
+#define LIBC_FINDER_FUNCTION _dl_find_object
+typedef struct dl_find_object libc_found;
+int libc_finder_call(void *finder, uintptr_t pc, libc_found *out);
+/* Replace the range and the .eh_frame_hdr of a result. */
+void libc_found_replace(libc_found *out, uintptr_t start, uintptr_t end, uintptr_t index);
+
+/*
  * The description of an ELF note with this type and name (of 3 letters at most) in a loaded object;
  * NULL: none.
  */

@@ -16,12 +16,24 @@ void *libc_finder(void)
     return dlvsym(RTLD_DEFAULT, LIBC_FINDER, "GLIBC_2.35");
 }
 
+int libc_finder_call(void *finder, uintptr_t pc, libc_found *out)
+{
+    find_object_fn *find;
+    memcpy(&find, &finder, sizeof find);
+    return find ? find((void *)pc, out) : -1;
+}
+
+void libc_found_replace(libc_found *out, uintptr_t start, uintptr_t end, uintptr_t index)
+{
+    out->dlfo_map_start = (void *)start;
+    out->dlfo_map_end = (void *)end;
+    out->dlfo_eh_frame = (void *)index;
+}
+
 bool libc_find_object(void *finder, uintptr_t pc, struct object *out)
 {
     struct dl_find_object found;
-    find_object_fn *find;
-    memcpy(&find, &finder, sizeof find);
-    if (find((void *)pc, &found) != 0)
+    if (libc_finder_call(finder, pc, &found) != 0)
         return false;
     const struct link_map *map = found.dlfo_link_map;
     *out = (struct object){.start = (uintptr_t)found.dlfo_map_start,

@@ -8,5 +8,6 @@
 
 #define LIBRARY_JUMP __asm__("dlopen:\n")
 #define ABORT_JUMP __asm__("abort:\n")
+#define BACKTRACE_JUMP __asm__("backtrace:\n")
 
 #endif
