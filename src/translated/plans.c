@@ -140,6 +140,7 @@ static bool map_plan(int fd, struct copied_object *o, const struct build_id *id,
     o->text = bias + h->text_address;
     o->copy = o->text + (uint64_t)h->distance;
     o->copy_bytes = h->copy.count;
+    o->bias = bias;
     make_headers(o);
     char *first = (char *)o->copy - PLAN_COPY_OFFSET;
     struct plan_header *own =
@@ -155,35 +156,51 @@ static bool map_plan(int fd, struct copied_object *o, const struct build_id *id,
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* `moved`: the text is so many bytes from its place. */
-static void write_patches(const struct copied_object *o, intptr_t moved)
+/* Those of the text at [first, end), which is `moved` bytes from its place. */
+static void write_patches(const struct copied_object *o, uintptr_t first, uintptr_t end,
+                          intptr_t moved)
 {
     const struct plan_header *h = o->plan.header;
     for (uint64_t i = 0; i < h->patches.count; i++) {
         const struct plan_patch *p = &o->plan.patches[i];
-        if (p->bytes > 1) /* 1: a trap, for programs whose text is destroyed */
-            __builtin_memcpy((void *)(o->text + p->original + (uintptr_t)moved), p->code, p->bytes);
+        uintptr_t at = o->text + p->original;
+        if (p->bytes > 1 && at >= first && at < end) /* 1: a trap, if the text were destroyed */
+            __builtin_memcpy((void *)(at + (uintptr_t)moved), p->code, p->bytes);
     }
 }
 
 /*
- * The text becomes a private copy of itself, with the patches, in one step: another thread that a library
- * has started finds either, and no page is ever writable and executable.
+ * The pages become a private copy of themselves, with the patches, in one step: another thread that a
+ * library has started finds either, and no page is ever writable and executable.
  */
-static bool patch(const struct copied_object *o)
+static bool patch_pages(const struct copied_object *o, uintptr_t first, size_t bytes)
 {
-    uintptr_t first = align_down(o->text, PAGE_BYTES);
-    size_t bytes = align_up(o->text + o->plan.header->text_bytes, PAGE_BYTES) - first;
     char *own = os_map(bytes);
     if (os_failed(own))
         return false;
     __builtin_memcpy(own, (const void *)first, bytes);
-    write_patches(o, (intptr_t)((uintptr_t)own - first));
+    write_patches(o, first, first + bytes, (intptr_t)((uintptr_t)own - first));
     if (os_protect(own, bytes, PROT_READ | PROT_EXEC) || os_move_over(own, bytes, (void *)first)) {
         os_unmap(own, bytes);
         return false;
     }
     return true;
+}
+
+/*
+ * Between executable segments there may be no memory.  If a later segment cannot be patched, the first
+ * ones lead to the copy, and the copy to the code of all others, which is a copy, too.
+ */
+static bool patch(const struct copied_object *o)
+{
+    bool is_patched = false;
+    for (unsigned i = 0; i < o->segment_count; i++) {
+        const ElfW(Phdr) *ph = &o->segments[i];
+        uintptr_t start = o->bias + ph->p_vaddr, first = align_down(start, PAGE_BYTES);
+        if (ph->p_type == PT_LOAD && (ph->p_flags & (PF_X | PF_W)) == PF_X)
+            is_patched |= patch_pages(o, first, align_up(start + ph->p_memsz, PAGE_BYTES) - first);
+    }
+    return is_patched;
 }
 
 /* ---- all objects ----------------------------------------------------------------------------- */
@@ -201,6 +218,8 @@ static int take(struct dl_phdr_info *info, size_t size, void *about)
     if (fd < 0)
         return 0;
     if (map_plan(fd, o, &id, info->dlpi_addr, s->handler)) {
+        o->segments = info->dlpi_phdr;
+        o->segment_count = info->dlpi_phnum;
         s->found++;
         s->own_unwinder |= o->plan.header->own_unwinder;
     }

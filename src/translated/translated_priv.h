@@ -8,7 +8,9 @@
 #define OBJECTS_MOST 64u
 
 struct copied_object {
-    uintptr_t text, copy;
+    uintptr_t bias, text, copy;
+    const ElfW(Phdr) * segments; /* of the original; they persist */
+    unsigned segment_count;
     uint64_t copy_bytes;
     struct plan_view plan;
     ElfW(Phdr) headers[TRANSLATED_HEADERS];

@@ -46,6 +46,20 @@ int main()
     delete v;
 }
 """
+# No memory is between the segments of its two functions.
+GAP = """#include <stdio.h>
+#include <stdlib.h>
+static int value;
+__attribute__((noipa)) int near(const int *p) { return p[4]; }
+__attribute__((noipa, section(".far"))) int far(const int *p) { return p[5]; }
+int main(void)
+{
+    int *p = calloc(4, 4);
+    value = near(p) * 0 + far(p) * 0 + 5;
+    printf("%d\\n", value);
+    free(p);
+}
+"""
 # A library whose code finds the next function of a name, and its own libraries.
 NEXT = """
 #define _GNU_SOURCE
@@ -229,6 +243,11 @@ check("C++ is checked", is_native(report), False)
 program = compiled("cxx-alone", "g++", "-O1", "-g", "-static-libgcc", "-static-libstdc++", "-x", "c++", "-", text=CXX)
 result, report = run(program)
 check("C++ with a statically linked unwinder", (result, errors_of(report)), (native(program), {}))
+
+program = compiled("gap", "gcc", "-O1", "-g", "-no-pie", "-Wl,--section-start=.far=0x900000", "-x", "c", "-", text=GAP)
+result, report = run(program)
+check("executable segments far from each other", (result, {e[:5] for e in errors_of(report)}, is_native(report)),
+      ((0, "5\n", ""), {("near", 4, "rua", 4, 1), ("far", 5, "rua", 4, 1)}, False))
 
 os.makedirs("hidden", exist_ok=True)
 compiled("hidden/hidden.so", "gcc", "-shared", "-fPIC", "-x", "c", "-", text=LIBRARY)
