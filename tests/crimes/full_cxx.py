@@ -127,6 +127,8 @@ with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     programs = [*pool.map(lambda b: compiled("cxx" + "".join((b[0], *b[1])), b[0], *b[1], *FLAGS, HERE + "/full_cxx.cc", "-ldl"),
                           builds)]
     list(pool.map(verify, [PROGRAM, *programs]))
+text = subprocess.run([BUILD + "/bin/rtcheck", "translate", PROGRAM], capture_output=True, text=True, check=True).stdout
+check("all frame descriptions are moved", ("native, exceptions" in text, "native, frame description" in text), (True, False))
 check("behaviours", len(result_of([PROGRAM, "list"])[1].split()) >= 16, True)
 
 program = compiled("own", "g++", "-O1", "-static-libgcc", "-static-libstdc++", "-x", "c++", "-", text=OWN_UNWINDER)
