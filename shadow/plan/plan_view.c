@@ -52,7 +52,8 @@ static const char *check_header(const struct plan_header *h, uint64_t bytes)
         return "it names a handler";
     if (h->text_bytes > REACH_MOST || h->copy.count > REACH_MOST)
         return "more than 1 GiB of code";
-    if (h->distance > PLAN_DISTANCE_MOST || h->distance < -PLAN_DISTANCE_MOST)
+    if (h->distance < -PLAN_DISTANCE_MOST + (int64_t)h->text_bytes ||
+        h->distance > PLAN_DISTANCE_MOST - (int64_t)h->copy.count)
         return "the copy is out of reach";
     if (h->unwind.offset != align_up(PLAN_COPY_OFFSET + h->copy.count, PLAN_COPY_OFFSET) ||
         h->unwind.count > REACH_MOST)

@@ -148,6 +148,7 @@ static bool make(uint64_t key, struct rule *r, bool may_grow)
     if (!table.setup.find)
         r->kind = RULE_NONE;
     uint64_t original = original_key(key);
+    r->to_original = (int32_t)(original - key); /* copies are in reach (plan_view.c) */
     if (!table.setup.find || !table.setup.find(pc_of_key(original), &o))
         return table.setup.find != NULL;
     make_inside(&o, original, r);
@@ -268,7 +269,7 @@ static uint32_t number_take(const struct index *x)
 static bool is_same(const struct rule *a, const struct rule *b)
 {
     return a->module == b->module && a->kind == b->kind && a->offset == b->offset &&
-           a->saved_bp == b->saved_bp;
+           a->saved_bp == b->saved_bp && a->to_original == b->to_original;
 }
 
 /*
@@ -298,6 +299,7 @@ static void publish(struct rule *new, const struct rule *r)
     new->saved_bp = r->saved_bp;
     new->kind = r->kind;
     new->module = r->module;
+    new->to_original = r->to_original;
     uint64_t key = atomic_load_explicit(&r->key, memory_order_relaxed);
     atomic_store_explicit(&new->key, key, memory_order_release); /* pairs with key_of */
 }

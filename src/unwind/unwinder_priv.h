@@ -96,6 +96,7 @@ struct rule {
     uint16_t saved_bp; /* the caller's rbp lies at CFA - saved_bp; 0: rbp is unchanged */
     uint16_t kind;     /* enum rule_kind */
     uint32_t module;
+    int32_t to_original; /* from the address to the same place in the original code */
 };
 static_assert(sizeof(struct rule) == 24, "dense: rules are looked at for every frame");
 
@@ -142,7 +143,7 @@ ALWAYS_INLINE uint64_t original_key(uint64_t key)
 
 ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
 {
-    return original_key(key) | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
+    return (key + (uint64_t)(int64_t)r->to_original) | (uint64_t)r->module << DEPOT_MODULE_SHIFT;
 }
 
 /* The object that contains an address, and its number in the run file; 0: none (yet). */
