@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,20 +68,20 @@ static bool is_translatable(const char *path)
 /* Above the libraries there is room, and below them is the runtime's memory.  0: see translate.h. */
 #define DISTANCE_LIBRARY (512ll << 20)
 
-/* A plan of another version, or a damaged one, is made again. */
+/*
+ * A plan of another version, or one that is not whole, is made again.  The runtime verifies the rest,
+ * and removes a plan that is damaged: then the next run makes it again.
+ */
 static bool is_plan(const char *path)
 {
-    struct plan_view view;
+    struct plan_header header;
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *file = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
-                     ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                     : MAP_FAILED;
-    bool is_valid = file != MAP_FAILED && !plan_verify(&view, file, (uint64_t)st.st_size) &&
-                    st.st_uid == geteuid() && !(st.st_mode & 022);
+    bool is_valid = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+                    !(st.st_mode & 022) &&
+                    pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                    !plan_verify_header(&header, (uint64_t)st.st_size);
 
-    if (file != MAP_FAILED)
-        munmap(file, (size_t)st.st_size);
     if (fd >= 0)
         close(fd);
     return is_valid;

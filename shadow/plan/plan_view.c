@@ -66,6 +66,11 @@ static const char *check_header(const struct plan_header *h, uint64_t bytes)
     return h->statistics.body_bytes <= h->copy.count ? NULL : "the copy lacks its body";
 }
 
+const char *plan_verify_header(const struct plan_header *h, uint64_t bytes)
+{
+    return check_header(h, bytes);
+}
+
 static const char *check_functions(const struct plan_view *v)
 {
     uint64_t end = 0;

@@ -32,6 +32,8 @@ struct plan_view {
  * valid.
  */
 const char *plan_verify(struct plan_view *out, const void *file, uint64_t bytes);
+/* The same of the header alone, in a file of so many bytes: NULL, or why it is not valid. */
+const char *plan_verify_header(const struct plan_header *h, uint64_t bytes);
 /*
  * The copy of the instruction at an offset of the original text, and the reverse: the instruction
  * whose copy contains an offset, also of the cold part.  PLAN_NOWHERE: there is none.

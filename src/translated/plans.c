@@ -2,7 +2,8 @@
  * plans.c - find and map the plan of each loaded object, and patch its entries.
  *
  * A plan is the file BUILD-ID.plan.  It is used only if this user owns it, no other user may write it,
- * and plan_verify accepts the whole file.  The copy is mapped shared and read-only, at the distance from
+ * and plan_verify accepts the whole file; otherwise the file is removed, and the launcher of the next run
+ * makes it again.  The copy is mapped shared and read-only, at the distance from
  * the object that the plan was made for.  The page before it is private: it has the address of the
  * handler.  If another mapping is in the way, the object stays native.
  *
@@ -92,7 +93,7 @@ static bool has_right_owner(const struct stat *st)
 }
 
 /* The copy, and its frame descriptions behind it. */
-static bool map_copy(int fd, const struct copied_object *o)
+static bool map_code(int fd, const struct copied_object *o)
 {
     const struct plan_header *h = o->plan.header;
     if (os_failed(os_map_file((void *)o->copy, h->copy.count, PROT_READ | PROT_EXEC, true, fd,
@@ -119,9 +120,17 @@ static void make_headers(struct copied_object *o)
     o->headers[2].p_type = PT_GNU_EH_FRAME;
 }
 
-/* The whole file, to read its tables, and a second mapping of the copy, to run it. */
-static bool map_plan(int fd, struct copied_object *o, const struct build_id *id, uintptr_t bias,
-                     uintptr_t handler)
+static bool is_valid(struct copied_object *o, const void *file, uint64_t bytes,
+                     const struct build_id *id)
+{
+    return !plan_verify(&o->plan, file, bytes) &&
+           (o == copied.of || o->plan.header->spill == copied.of[0].plan.header->spill) &&
+           o->plan.header->build_id_bytes == id->bytes &&
+           __builtin_memcmp(o->plan.header->build_id, id->at, id->bytes) == 0;
+}
+
+/* The whole file, to read its tables.  A plan that is not valid is removed. */
+static bool read_plan(int fd, const char *path, struct copied_object *o, const struct build_id *id)
 {
     struct stat st;
     if (os_stat_fd(fd, &st) || !has_right_owner(&st))
@@ -129,13 +138,16 @@ static bool map_plan(int fd, struct copied_object *o, const struct build_id *id,
     void *file = os_map_file(NULL, (size_t)st.st_size, PROT_READ, true, fd, 0);
     if (os_failed(file))
         return false;
-    if (plan_verify(&o->plan, file, (uint64_t)st.st_size) ||
-        (o != copied.of && o->plan.header->spill != copied.of[0].plan.header->spill) ||
-        o->plan.header->build_id_bytes != id->bytes ||
-        __builtin_memcmp(o->plan.header->build_id, id->at, id->bytes) != 0) {
-        os_unmap(file, (size_t)st.st_size);
-        return false;
-    }
+    if (is_valid(o, file, (uint64_t)st.st_size, id))
+        return true;
+    os_unmap(file, (size_t)st.st_size);
+    os_unlink(path);
+    return false;
+}
+
+/* A second mapping of the copy, to run it. */
+static bool map_copy(int fd, struct copied_object *o, uintptr_t bias, uintptr_t handler)
+{
     const struct plan_header *h = o->plan.header;
     o->text = bias + h->text_address;
     o->copy = o->text + (uint64_t)h->distance;
@@ -148,7 +160,7 @@ static bool map_plan(int fd, struct copied_object *o, const struct build_id *id,
     if (os_failed(own))
         return false;
     own->handler = handler;
-    if (os_protect(own, PLAN_COPY_OFFSET, PROT_READ) == 0 && map_copy(fd, o))
+    if (os_protect(own, PLAN_COPY_OFFSET, PROT_READ) == 0 && map_code(fd, o))
         return true;
     os_unmap(own, PLAN_COPY_OFFSET);
     return false;
@@ -217,7 +229,7 @@ static int take(struct dl_phdr_info *info, size_t size, void *about)
     int fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
     if (fd < 0)
         return 0;
-    if (map_plan(fd, o, &id, info->dlpi_addr, s->handler)) {
+    if (read_plan(fd, path, o, &id) && map_copy(fd, o, info->dlpi_addr, s->handler)) {
         o->segments = info->dlpi_phdr;
         o->segment_count = info->dlpi_phnum;
         s->found++;

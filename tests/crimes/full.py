@@ -10,6 +10,7 @@ once, and those that are damaged or that others may write are refused.
 import concurrent.futures
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -294,12 +295,13 @@ def by_hand():
 
 
 def refused(what, content, mode=0o600):
-    """By hand the program runs its own code; the launcher makes the plan again."""
-    os.unlink(plan)
+    """By hand the program runs its own code; it removes a damaged plan, and the launcher makes it again."""
+    pathlib.Path(plan).unlink(missing_ok=True)
     with open(plan, "wb") as file:
         file.write(content)
     os.chmod(plan, mode)
     check(f"{what}: is refused", by_hand(), (0, "done\n", [("wua", True)])) # as damage, by free
+    check(f"{what}: is removed", os.path.exists(plan), mode != 0o600 or not content)
 
 
 check("by hand, with a plan", by_hand(), (0, "done\n", [("wua", False)]))
@@ -313,6 +315,14 @@ for _ in range(400 if FULL else 50):
     damaged = bytearray(whole)
     damaged[at] ^= 1 << chance.randrange(8)
     refused(f"byte {at} of {len(whole)}", damaged)
+damaged = bytearray(whole)
+damaged[len(whole) // 2] ^= 1
+pathlib.Path(plan).write_bytes(damaged)
+os.chmod(plan, 0o600)
+for what, is_found in (("refuses it", False), ("makes it again", True)):
+    found = errors_of(run(PROGRAM, "crime", "write_4", options=("--plans=" + os.getcwd() + "/given",))[1])
+    check(f"a run with a damaged plan {what}", found == WANTED, is_found)
+refused("a damaged plan before the last run", damaged)
 check("a plan is made again", errors_of(run(PROGRAM, "crime", "write_4", options=("--plans=" + os.getcwd() + "/given",))[1]), WANTED)
 os.unlink(plan)
 os.symlink(before and f"{PLANS}/{os.path.basename(plan)}", plan)

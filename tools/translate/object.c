@@ -113,7 +113,6 @@ static void find_build_id(struct object *o)
 static int examine(struct object *o, char err[TOOLS_ERROR_BYTES])
 {
     GElf_Ehdr eh;
-    int bad;
 
     if (!o->elf || !gelf_getehdr(o->elf, &eh) || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
         eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != ELF_MACHINE ||
@@ -121,16 +120,23 @@ static int examine(struct object *o, char err[TOOLS_ERROR_BYTES])
         return fail(err, -ENOEXEC, "no program or shared object of this machine");
     o->is_fixed = eh.e_type == ET_EXEC;
     o->entry = eh.e_entry;
-    bad = find_text(o, err);
-    if (bad)
-        return bad;
-    copy_ranges(o);
-    find_linkage(o);
     find_build_id(o);
     return 0;
 }
 
-int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES])
+static int read_text(struct object *o, char err[TOOLS_ERROR_BYTES])
+{
+    int bad = find_text(o, err);
+
+    if (bad)
+        return bad;
+    copy_ranges(o);
+    find_linkage(o);
+    return 0;
+}
+
+/* Open the file, and read its headers and perhaps its code. */
+static int open_by(struct object *o, const char *path, bool is_read, char err[TOOLS_ERROR_BYTES])
 {
     char why[TOOLS_ERROR_BYTES];
     int bad;
@@ -141,11 +147,23 @@ int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES])
     elf_version(EV_CURRENT);
     o->elf = elf_begin(o->fd, ELF_C_READ_MMAP, NULL);
     bad = examine(o, why);
+    if (!bad && is_read)
+        bad = read_text(o, why);
     if (bad) {
         object_close(o);
         return fail(err, bad, "%.300s: %.150s", path, why);
     }
     return 0;
+}
+
+int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    return open_by(o, path, true, err);
+}
+
+int object_identify(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    return open_by(o, path, false, err);
 }
 
 void object_close(struct object *o)

@@ -113,7 +113,7 @@ int translate_object(struct plan **out, const char *path, const struct translati
 int translate_name(char out[PLAN_NAME_BYTES], const char *path, char err[TOOLS_ERROR_BYTES])
 {
     struct object o;
-    int bad = object_open(&o, path, err);
+    int bad = object_identify(&o, path, err);
 
     if (bad)
         return bad;

@@ -44,6 +44,8 @@ struct object {
 };
 
 int object_open(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES]);
+/* Only what is in headers and notes: it has no text. */
+int object_identify(struct object *o, const char *path, char err[TOOLS_ERROR_BYTES]);
 void object_close(struct object *o);
 /*
  * Slots of addresses of functions that look at their caller: `room` at most.  Returns their number.
