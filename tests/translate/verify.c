@@ -213,6 +213,12 @@ static void verify_operand(const struct one *want, const struct one *got, unsign
         must(a->mem.disp.value == b->mem.disp.value, "another displacement");
 }
 
+static int is_by_count(ZydisMnemonic m)
+{
+    return m == ZYDIS_MNEMONIC_JRCXZ || m == ZYDIS_MNEMONIC_JECXZ || m == ZYDIS_MNEMONIC_LOOP ||
+           m == ZYDIS_MNEMONIC_LOOPE || m == ZYDIS_MNEMONIC_LOOPNE;
+}
+
 static void verify_instruction(const struct one *want)
 {
     int is_branch = want->o[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && want->o[0].imm.is_relative;
@@ -226,7 +232,7 @@ static void verify_instruction(const struct one *want)
         return;
     }
     int64_t target = (int64_t)original + want->z.length + want->o[0].imm.value.s;
-    if (got.z.raw.imm[0].size == 8) { /* jrcxz, loop: over a jump to the target */
+    if (is_by_count(want->z.mnemonic)) { /* over a jump to the target */
         must(got.o[0].imm.value.s == 2 && next_is(ZYDIS_MNEMONIC_JMP), "no jump over");
         got = next();
         must(got.z.mnemonic == ZYDIS_MNEMONIC_JMP, "no jump");

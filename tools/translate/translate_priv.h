@@ -239,6 +239,7 @@ struct emission {
     const struct translation *how;
     struct buffer out, unwind;
     uint32_t *copy_of; /* of each instruction: its offset in the copy, or NONE */
+    bool *is_short;    /* of each branch: with 8 bits */
     struct check *checks;
     uint32_t check_count;
     uint32_t body_bytes;
