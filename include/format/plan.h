@@ -31,6 +31,7 @@
 #define PLAN_COPY_OFFSET 4096u
 #define PLAN_BUILD_ID_MOST 32u
 #define PLAN_SHADOW 0x7fff8000
+#define PLAN_WINDOW_MOST 8u            /* shadow bytes that a check reads */
 #define PLAN_DISTANCE_MOST (1ll << 31) /* of copy and object: displacements have 32 bits */
 
 /*

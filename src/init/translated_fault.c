@@ -52,7 +52,8 @@ static bool is_unreadable_shadow(void *context)
     if (!translated_has(context_pc(context)))
         return false;
     code = fault_code_of(context);
-    if (!code.at || !code.operand.memory || code.operand.displacement != PLAN_SHADOW ||
+    if (!code.at || !code.operand.memory ||
+        (uint64_t)code.operand.displacement - PLAN_SHADOW >= PLAN_WINDOW_MOST ||
         !shadow_read_at(code.at, code.room, &read))
         return false;
     if (byte_shadow_open(code.address))

@@ -1139,6 +1139,21 @@ static void behave_wild(void)
     crash_wild((int *)0x4142434445464748);
 }
 
+struct three {
+    volatile long a, b, c;
+};
+
+/* One check compares the shadow of all fields, in two parts. */
+static NOINLINE long crash_wild_group(struct three *p)
+{
+    return p->a + p->b + p->c; /* @crash_wild_group */
+}
+
+static void behave_wild_group(void)
+{
+    crash_wild_group((struct three *)0x4142434445464740);
+}
+
 /* `bad` is no valid address. The check of its read must not change memory at `good`. */
 static NOINLINE int read_beside(const char *good, const volatile int *bad)
 {
@@ -1216,7 +1231,8 @@ static void behave_far(void)
     DO(far)                \
     DO(fault)              \
     DO(null)               \
-    DO(wild)
+    DO(wild)               \
+    DO(wild_group)
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 

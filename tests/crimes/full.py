@@ -226,7 +226,8 @@ check("nothing without it", (result, errors_of(report)), ((0, "done\n", ""), {})
 behaviours = native(PROGRAM, "list")[1].split()[:-1]
 check("behaviours", len(behaviours) >= 15, True)
 CRASHES = {"null": "SIGSEGV: read of 4 bytes at NULL + 0",
-           "wild": "SIGSEGV: write of 4 bytes at a non-canonical address, 0x4142434445464748"}
+           "wild": "SIGSEGV: write of 4 bytes at a non-canonical address, 0x4142434445464748",
+           "wild_group": "SIGSEGV: read of 8 bytes at a non-canonical address, 0x4142434445464740"}
 for program in [PROGRAM, *(programs if FULL else programs[-1:])]:
     for case in behaviours:
         wanted = native(program, "behave", case)

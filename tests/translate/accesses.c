@@ -3,7 +3,8 @@
  *
  * An access is bad if one of its bytes is not accessible by the shadow of its granule.  A model
  * decides that byte by byte, and the handler must get the original pc, the address, the size and the
- * kind of all bad accesses and of no others.
+ * kind of all bad accesses and of no others.  Groups of accesses by one register are reported in
+ * their order.
  *
  * rtc-build: -O1
  */
@@ -102,6 +103,53 @@ __asm__(".section .data.rel.ro.forms,\"aw\"\n.balign 8\n.globl forms\nforms:\n.t
     ".section .data.rel.ro.forms\n.globl forms_end\nforms_end:\n.text\n");
 /* clang-format on */
 
+/* One access of a group; the last of a group has its function, others 0. */
+struct part {
+    const uint8_t *pc;
+    void (*function)(void *at);
+    uint64_t bytes, kind;
+    int64_t more;
+};
+extern const struct part parts[], parts_end[];
+
+#define PART(instruction, bytes, kind, more)                        \
+    "21: " instruction "\n.pushsection .data.rel.ro.parts,\"aw\"\n" \
+    ".quad 21b, 0, " #bytes ", " kind ", " #more "\n.popsection\n"
+#define GROUP(before, accesses, after)                                         \
+    "20:\n.cfi_startproc\n" before "\n" accesses after "\nret\n.cfi_endproc\n" \
+    ".pushsection .data.rel.ro.parts\n.reloc . - 32, R_X86_64_64, 20b\n.popsection\n"
+
+/* clang-format off */
+__asm__(".section .data.rel.ro.parts,\"aw\"\n.balign 8\n.globl parts\nparts:\n.text\n"
+    /* fields of a struct, in any order */
+    GROUP("", PART("movq (%rdi), %rax", 8, READ, 0) PART("movl 8(%rdi), %ecx", 4, READ, 8)
+              PART("movb %cl, 14(%rdi)", 1, WRITE, 14), "")
+    GROUP("", PART("movl 20(%rdi), %eax", 4, READ, 20) PART("movq %rax, (%rdi)", 8, WRITE, 0)
+              PART("incw 10(%rdi)", 2, BOTH, 10), "")
+    GROUP("", PART("movq 40(%rdi), %rax", 8, READ, 40) PART("movups 8(%rdi), %xmm0", 16, READ, 8), "")
+    /* the same bytes again, and a part of them */
+    GROUP("", PART("movl 4(%rdi), %eax", 4, READ, 4) PART("addl $1, 4(%rdi)", 4, BOTH, 4)
+              PART("movb 6(%rdi), %al", 1, READ, 6), "")
+    /* too far away, and not aligned to 8 bytes: checks of their own */
+    GROUP("", PART("movq (%rdi), %rax", 8, READ, 0) PART("movq 96(%rdi), %rcx", 8, READ, 96), "")
+    GROUP("", PART("movl (%rdi), %eax", 4, READ, 0) PART("movl 4(%rdi), %ecx", 4, READ, 4), "")
+    GROUP("", PART("fldt (%rdi)", 10, READ, 0) PART("movq 16(%rdi), %rcx", 8, READ, 16),
+          "fstp %st(0)")
+    /* the register is written between them */
+    GROUP("", PART("movq (%rdi), %rax", 8, READ, 0) "add $8, %rdi\n"
+              PART("movq (%rdi), %rcx", 8, READ, 8), "")
+    GROUP("mov $1, %esi", PART("movq (%rdi,%rsi,8), %rax", 8, READ, 8) "inc %esi\n"
+              PART("movq (%rdi,%rsi,8), %rcx", 8, READ, 16), "")
+    /* a branch, and a label; the first access is not executed */
+    GROUP("", "jmp 26f\n" "movq (%rdi), %rax\n26: " PART("movq 8(%rdi), %rcx", 8, READ, 8), "")
+    GROUP("", PART("movq (%rdi), %rax", 8, READ, 0) "cmp %rsp, %rdi\njb 27f\nmovq 8(%rdi), %rcx\n27:\n"
+              PART("movq 16(%rdi), %rcx", 8, READ, 16), "")
+    /* rax and flags are live, and the address is in rax */
+    GROUP("mov %rdi, %rax\nstc", PART("movq (%rax), %rcx", 8, READ, 0)
+              PART("movq 16(%rax), %rdx", 8, READ, 16), "jc 28f\nud2\n28: cmp %rax, %rdi\nje 29f\nud2\n29:")
+    ".section .data.rel.ro.parts\n.globl parts_end\nparts_end:\n.text\n");
+/* clang-format on */
+
 #define GRANULES 24
 #define MIDDLE 64
 
@@ -158,6 +206,45 @@ static int try(const struct form *f, char *at)
     return 0;
 }
 
+/* A group of accesses: those that are bad are reported one by one.  Returns the number of wrong ones. */
+static int try_group(const struct part *first, const struct part *last, char *at)
+{
+    struct bad_access got = {0};
+    uint64_t n = last_bad(&got);
+    char *moved = at;
+    int wrong = 0;
+
+    __asm__ volatile("call *%1"
+                     : "+D"(moved)
+                     : "r"(last->function)
+                     : "rax", "rcx", "rdx", "rsi", "xmm0", "cc", "memory");
+    for (const struct part *p = first; p <= last; p++) {
+        if (!is_bad(at + p->more, p->bytes))
+            continue;
+        got = bad_at(n++);
+        wrong += got.pc != p->pc || got.address != at + p->more || got.bytes != p->bytes ||
+                 got.kind != p->kind;
+    }
+    return wrong + (last_bad(&got) != n);
+}
+
+static unsigned try_groups(char *at, unsigned *tried)
+{
+    unsigned wrong = 0;
+
+    for (const struct part *first = parts, *p = parts; p < parts_end; p++) {
+        if (!p->function)
+            continue;
+        *tried += (unsigned)(p - first) + 1;
+        if (try_group(first, p, at)) {
+            printf("group %ld at offset %ld\n", (long)(first - parts), (long)(at - area));
+            wrong++;
+        }
+        first = p + 1;
+    }
+    return wrong;
+}
+
 static int has(const struct form *f)
 {
     return f->feature == 0 || (f->feature == 1 && __builtin_cpu_supports("avx")) ||
@@ -175,6 +262,8 @@ int main(void)
         for (const struct form *f = forms; f < forms_end; f++)
             for (int offset = 0; has(f) && offset < MIDDLE; offset++, tried++)
                 wrong += (unsigned)try(f, area + 32 + offset);
+        for (int offset = 0; offset < MIDDLE; offset++)
+            wrong += try_groups(area + 32 + offset, &tried);
     }
     printf("%u accesses, %u wrong\n", tried, wrong);
     return wrong > 0;

@@ -31,7 +31,7 @@ static struct object {
     uint8_t *text, *copy;
 } objects[8];
 static unsigned object_count, traps, missed;
-static struct bad_access last;
+static struct bad_access last, logged[BAD_LOG];
 static uint64_t bad_count;
 
 static void must(int is_right, const char *what)
@@ -61,6 +61,11 @@ uint64_t last_bad(struct bad_access *out)
     return bad_count;
 }
 
+struct bad_access bad_at(uint64_t n)
+{
+    return logged[n % BAD_LOG];
+}
+
 void handle_bad(uint8_t *at, uint64_t address);
 void handle_bad(uint8_t *at, uint64_t address)
 {
@@ -72,7 +77,7 @@ void handle_bad(uint8_t *at, uint64_t address)
         const struct plan_site *s = plan_site_at(&o->plan, (uint32_t)offset);
         must(s != NULL, "the handler was called by no check");
         last = (struct bad_access){o->text + s->original, (void *)address, s->bytes, s->kind};
-        bad_count++;
+        logged[bad_count++ % BAD_LOG] = last;
         return;
     }
     must(0, "the handler was called from outside of all copies");

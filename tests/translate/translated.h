@@ -16,5 +16,8 @@ struct bad_access {
 __attribute__((visibility("default"))) void shadow_set(const void *at, size_t bytes, int value);
 /* Get the last bad access, and return how many there were. */
 __attribute__((visibility("default"))) uint64_t last_bad(struct bad_access *out);
+/* The bad access with this number, from 0 on, of the last BAD_LOG. */
+#define BAD_LOG 16
+struct bad_access bad_at(uint64_t n) __attribute__((weak));
 
 #endif

@@ -6,6 +6,9 @@
  * of check_code.c, and then the same instruction: equal operands, the same addresses, branches to
  * the copy of the same target, or to the original of one that is native.
  *
+ * The check may also be that of an instruction before, if it has compared these bytes, and since then
+ * there was no label, no branch, no other check, and no write of the address's registers, rsp or rbp.
+ *
  * rtc-build: plan -O1 -lZydis
  */
 #include <Zydis/Zydis.h>
@@ -28,6 +31,12 @@ static struct plan_view plan;
 static const struct plan_header *h;
 static uint8_t *text;
 static ZydisDecoder decoder;
+static uint8_t *is_label;
+static struct {
+    ZydisRegister base, index;
+    int64_t first, end; /* displacements; first = end: nothing is known */
+    unsigned scale;
+} checked;
 static uint32_t *site_of, original,
     at; /* the instruction that is verified, and the position in the copy */
 
@@ -113,31 +122,101 @@ static int64_t displacement(const ZydisDecodedOperand *o)
     return o->mem.disp.has_displacement ? o->mem.disp.value : 0;
 }
 
-/* The register that gets the address of the operand. */
-static ZydisRegister verify_address(const ZydisDecodedOperand *want)
+/* The register that gets the address of the operand, with perhaps another displacement: *more. */
+static ZydisRegister verify_address(const ZydisDecodedOperand *want, int64_t *more)
 {
     struct one i = next();
 
+    *more = 0;
     if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_fs(&i.o[0]))
         i = next();
     if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV) {
-        must(i.o[1].reg.value == want->mem.base && want->mem.index == ZYDIS_REGISTER_NONE &&
-                 displacement(want) == 0,
+        must(i.o[1].reg.value == want->mem.base && want->mem.index == ZYDIS_REGISTER_NONE,
              "another address");
     } else {
         must(i.z.mnemonic == ZYDIS_MNEMONIC_LEA, "no lea");
         must(i.o[1].mem.base == want->mem.base && i.o[1].mem.index == want->mem.index &&
-                 displacement(&i.o[1]) == displacement(want) &&
                  (i.o[1].mem.scale == want->mem.scale || want->mem.index == ZYDIS_REGISTER_NONE),
              "another address");
+        *more = displacement(&i.o[1]);
     }
     must(i.o[0].reg.value != want->mem.base && i.o[0].reg.value != want->mem.index, "no register");
     return i.o[0].reg.value;
 }
 
+/* The shadow bytes that are compared, from the first on without a gap. */
+static unsigned verify_comparisons(void)
+{
+    unsigned window = 0;
+
+    for (;;) {
+        uint32_t before = at;
+        struct one i = next();
+        if (i.z.mnemonic != ZYDIS_MNEMONIC_CMP || i.o[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+            displacement(&i.o[0]) != PLAN_SHADOW + (int64_t)window) {
+            at = before;
+            must(window > 0, "no comparison");
+            return window;
+        }
+        window += i.o[0].size / 8;
+        must(next_is(ZYDIS_MNEMONIC_JNZ), "no comparison");
+    }
+}
+
+/* Of an address that is aligned by the mask, or one byte. */
+static void note_checked(const ZydisDecodedOperand *o, int64_t first, int64_t mask, unsigned window)
+{
+    checked.base = o->mem.base;
+    checked.index = o->mem.index;
+    checked.scale = o->mem.scale;
+    checked.first = first;
+    checked.end = first + (mask == 7 ? 8 * window : mask + 1);
+    must(mask == 0 || mask == 1 || mask == 3 || mask == 7, "another mask");
+}
+
+static void verify_covered(const ZydisDecodedOperand *o)
+{
+    must(checked.base == o->mem.base && checked.index == o->mem.index &&
+             (checked.scale == o->mem.scale || o->mem.index == ZYDIS_REGISTER_NONE) &&
+             displacement(o) >= checked.first && displacement(o) + o->size / 8 <= checked.end,
+         "not checked");
+}
+
+/* What is known after an instruction. */
+static void forget(const struct one *i)
+{
+    for (unsigned n = 0; n < i->z.operand_count; n++) {
+        const ZydisDecodedOperand *o = &i->o[n];
+        ZydisRegister r =
+            o->type == ZYDIS_OPERAND_TYPE_REGISTER
+                ? ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value)
+                : ZYDIS_REGISTER_NONE;
+        if ((o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) && r != ZYDIS_REGISTER_NONE &&
+            (r == checked.base || r == checked.index || r == ZYDIS_REGISTER_RSP ||
+             r == ZYDIS_REGISTER_RBP || r == ZYDIS_REGISTER_RIP))
+            checked.first = checked.end = 0;
+    }
+    if (i->z.mnemonic == ZYDIS_MNEMONIC_DIV || i->z.mnemonic == ZYDIS_MNEMONIC_IDIV)
+        checked.first = checked.end = 0;
+}
+
+/* Does the copy of an access begin with a check? Such an access is no lea, and none of registers. */
+static int begins_with_check(void)
+{
+    uint32_t before = at;
+    struct one i = next();
+
+    at = before;
+    return i.z.mnemonic == ZYDIS_MNEMONIC_LEA ||
+           (i.z.mnemonic == ZYDIS_MNEMONIC_MOV &&
+            (is_fs(&i.o[0]) || (i.o[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                                i.o[1].type == ZYDIS_OPERAND_TYPE_REGISTER)));
+}
+
 static void verify_check(const struct one *i)
 {
     const ZydisDecodedOperand *o = NULL;
+    int64_t first, mask = 0;
     int saves;
 
     for (unsigned n = 0; n < i->z.operand_count_visible; n++)
@@ -145,14 +224,21 @@ static void verify_check(const struct one *i)
             o = &i->o[n];
     must(o != NULL, "a check of no access");
     must(plan.sites[site_of[original] - 1].bytes == o->size / 8, "another size");
-    ZydisRegister r = verify_address(o);
+    if (!begins_with_check()) {
+        verify_covered(o);
+        return;
+    }
+    ZydisRegister r = verify_address(o, &first);
     int saves_rax = next_is_fs(0, ZYDIS_REGISTER_RAX);
     saves = next_is(ZYDIS_MNEMONIC_LAHF);
     must(!saves || (next_is(ZYDIS_MNEMONIC_SETO) && r != ZYDIS_REGISTER_RAX), "flags");
-    if (next_is(ZYDIS_MNEMONIC_TEST))
+    if (next_is(ZYDIS_MNEMONIC_TEST)) {
+        mask = plan.copy[at - 1];
         must(next_is(ZYDIS_MNEMONIC_JNZ), "no jump");
-    must(next_is(ZYDIS_MNEMONIC_SHR) && next_is(ZYDIS_MNEMONIC_CMP) && next_is(ZYDIS_MNEMONIC_JNZ),
-         "no comparison");
+    }
+    must(next_is(ZYDIS_MNEMONIC_SHR), "no comparison");
+    note_checked(o, first, mask, verify_comparisons());
+    verify_covered(o);
     if (saves)
         must(next_is(ZYDIS_MNEMONIC_ADD) && next_is(ZYDIS_MNEMONIC_SAHF), "flags are lost");
     if (saves_rax)
@@ -247,9 +333,12 @@ static void verify_step(const struct plan_step *step, uint32_t copy)
     at = copy;
     decode(&want, text + original, step->original);
     must(want.z.length == step->original, "another length");
+    if (is_label[original])
+        checked.first = checked.end = 0;
     if (site_of[original])
         verify_check(&want);
     verify_instruction(&want);
+    forget(&want);
     if (at < copy + step->copy) {
         struct one jump = next();
         must(jump.z.mnemonic == ZYDIS_MNEMONIC_JMP, "more code");
@@ -259,6 +348,31 @@ static void verify_step(const struct plan_step *step, uint32_t copy)
     must(plan_copy_of(&plan, original) == copy, "the map to the copy");
     must(plan_original_of(&plan, copy) == original, "the map from the copy");
     must(plan_original_of(&plan, at - 1) == original, "the map from the copy's end");
+}
+
+static void note_label(int64_t offset)
+{
+    if (offset >= 0 && offset < (int64_t)h->text_bytes)
+        is_label[offset] = 1;
+}
+
+/* Entries, and targets of branches. */
+static void find_labels(void)
+{
+    struct one i;
+
+    is_label = calloc(h->text_bytes + 1, 1);
+    for (uint64_t n = 0; n < h->patches.count; n++)
+        note_label(plan.patches[n].original);
+    for (const struct plan_block *b = plan.blocks; b < plan.blocks + h->blocks.count; b++) {
+        original = b->original;
+        for (uint32_t n = 0; n < b->count; n++) {
+            decode(&i, text + original, plan.steps[b->first + n].original);
+            original += i.z.length;
+            if (i.o[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && i.o[0].imm.is_relative)
+                note_label((int64_t)original + i.o[0].imm.value.s);
+        }
+    }
 }
 
 int main(int argc, char **argv)
@@ -278,8 +392,11 @@ int main(int argc, char **argv)
         must(plan_site_at(&plan, plan.sites[n].cold) == &plan.sites[n], "a site is not found");
         site_of[plan.sites[n].original] = n + 1;
     }
+    find_labels();
     for (const struct plan_block *b = plan.blocks; b < plan.blocks + h->blocks.count; b++) {
         uint32_t copy = b->copy;
+        if (original != b->original) /* other code is between */
+            checked.first = checked.end = 0;
         original = b->original;
         for (uint32_t n = 0; n < b->count; n++, steps++) {
             const struct plan_step *step = &plan.steps[b->first + n];

@@ -6,7 +6,8 @@
  *     mov  %rax, %fs:rax;  lahf;  seto %al          if flags are live
  *     test $mask, %r8;  jne 1f                      if the access may be in more granules
  *     shr  $3, %r
- *     cmp  $0, PLAN_SHADOW(%r)
+ *     cmp  $0, PLAN_SHADOW(%r);  jne 1f             for each part of a window but the last
+ *     cmp  $0, PLAN_SHADOW + n(%r)
  *  1: jne  cold
  *   back:
  *     add  $0x7f, %al;  sahf;  mov %fs:rax, %rax
@@ -16,6 +17,7 @@
  * pushed: the red zone below rsp may be in use.  lahf does not have the overflow flag; al is 1 or 0
  * by seto, so that adding 0x7f sets the flag again.
  */
+#include "format/bits.h"
 #include "translate_priv.h"
 
 int32_t spill_at(const struct emission *e, enum plan_spill word)
@@ -37,34 +39,69 @@ static void put_restore_flags(struct emission *e, const struct check *k)
         put_load_fs(&e->out, RAX, spill_at(e, SPILL_RAX));
 }
 
+#define PARTS_MOST 3 /* of a window of up to 8 bytes: powers of two */
+
+struct jumps {
+    uint32_t at[PARTS_MOST];
+    unsigned count;
+};
+
+/* To the last branch, with the same flags. */
+static void put_jump_to_last(struct buffer *b, struct jumps *jumps)
+{
+    put(b, 2, 0x75, 0);
+    jumps->at[jumps->count++] = b->bytes;
+}
+
 static void put_comparison(struct emission *e, struct check *k)
 {
     struct buffer *b = &e->out;
-    uint32_t jump = 0;
+    struct jumps jumps = {.count = 0};
 
     if (k->mask) {
         put_test(b, k->scratch, k->mask);
-        put(b, 2, 0x75, 0);
-        jump = b->bytes;
+        put_jump_to_last(b, &jumps);
     }
     put_shift_3(b, k->scratch);
-    put_compare_shadow(b, k->scratch, k->window);
-    if (k->mask)
-        b->at[jump - 1] = (uint8_t)(b->bytes - jump);
+    for (unsigned done = 0, part; done < k->window; done += part) {
+        if (done > 0)
+            put_jump_to_last(b, &jumps);
+        part = 1u << log2_floor(k->window - done);
+        put_compare_shadow(b, k->scratch, done, part);
+    }
+    while (jumps.count-- > 0)
+        b->at[jumps.at[jumps.count] - 1] = (uint8_t)(b->bytes - jumps.at[jumps.count]);
     put(b, 2, 0x0f, 0x85);
     k->miss = b->bytes;
     put_i32(b, 0);
 }
 
+static void add_sites(struct emission *e, struct check *k, const struct group *g)
+{
+    k->first = e->site_count;
+    k->count = g->count;
+    for (uint32_t n = 0; n < g->count; n++) {
+        e->sites = grown(e->sites, e->site_count, sizeof *e->sites);
+        e->sites[e->site_count++] = (struct site){.instruction = g->at[n]};
+        e->is_served[g->at[n]] = n > 0;
+    }
+}
+
 void emit_check(struct emission *e, uint32_t n)
 {
-    const struct instruction *i = &e->code->at[n];
-    struct check k = {.instruction = n};
+    struct check k = {.miss = 0};
+    struct group g;
 
-    check_plan(&k, i, e->live[n]);
+    group_find(e, n, &g);
+    add_sites(e, &k, &g);
+    check_plan(&k, &e->code->at[n], e->live[n]);
+    if (g.is_wide) {
+        k.window = (uint8_t)(g.operand.bytes / 8);
+        k.mask = 7;
+    }
     if (k.spills)
         put_store_fs(&e->out, k.scratch, spill_at(e, SPILL_SCRATCH));
-    put_lea(&e->out, k.scratch, &i->operand);
+    put_lea(&e->out, k.scratch, &g.operand);
     if (k.saves_flags)
         put_save_flags(e, &k);
     put_comparison(e, &k);

@@ -1,12 +1,12 @@
 /*
  * cold.c - the cold part of the copy: is an access bad whose shadow is not 0, or that is not aligned?
  *
- *   of each check                      of each scratch register and size of an access
+ *   of each access                     of each scratch register and size of an access
  *     lea  operand, %r                   push b, c
  *     add  $-128, %rsp                   b = shadow of the last byte; c = last byte & 7
  *     call routine                       if b is not 0 and c >= b: bad
  *     sub  $-128, %rsp                   if all granules before the last are accessible: return
- *     jmp  back                       bad:
+ *     jmp  back, after the last       bad:
  *                                        pop c, b;  mov %r, %fs:address;  jmp *handler
  *
  * All granules before the last are accessed up to their ends, so their shadow must be 0.  If there
@@ -94,7 +94,7 @@ static void put_compare(struct buffer *out, int b, int r, int32_t more, unsigned
 
     put_lea(out, b, &o);
     put_shift_3(out, b);
-    put_compare_shadow(out, b, window);
+    put_compare_shadow(out, b, 0, window);
 }
 
 /* Granules before the last.  10 bytes have one, or two: those of the first byte and of the next. */
@@ -148,10 +148,12 @@ static void put_routines(struct emission *e, struct routines *routines)
 {
     for (uint32_t n = 0; n < e->check_count; n++) {
         const struct check *k = &e->checks[n];
-        unsigned bytes = e->code->at[k->instruction].operand.bytes;
-        uint32_t *at = &routines->at[k->scratch][bytes];
-        if (!*at)
-            *at = put_routine(e, k->scratch, bytes);
+        for (uint32_t s = k->first; s < k->first + k->count; s++) {
+            unsigned bytes = e->code->at[e->sites[s].instruction].operand.bytes;
+            uint32_t *at = &routines->at[k->scratch][bytes];
+            if (!*at)
+                *at = put_routine(e, k->scratch, bytes);
+        }
     }
 }
 
@@ -169,15 +171,23 @@ static void put_address_again(struct emission *e, const struct check *k, const s
         put_load_fs(&e->out, RAX, spill_at(e, SPILL_ADDRESS));
 }
 
-static void put_cold(struct emission *e, const struct check *k, const struct routines *routines)
+static void put_site(struct emission *e, const struct check *k, struct site *s,
+                     const struct routines *routines)
 {
-    const struct operand *o = &e->code->at[k->instruction].operand;
+    const struct operand *o = &e->code->at[s->instruction].operand;
 
-    patch_i32(&e->out, k->miss, (int64_t)e->out.bytes - (k->miss + 4));
+    s->cold = e->out.bytes;
     put_address_again(e, k, o);
     put(&e->out, 5, 0x48, 0x83, 0xc4, 0x80, 0xe8);
     put_i32(&e->out, (int64_t)routines->at[k->scratch][o->bytes] - (e->out.bytes + 4));
     put(&e->out, 4, 0x48, 0x83, 0xec, 0x80);
+}
+
+static void put_cold(struct emission *e, const struct check *k, const struct routines *routines)
+{
+    patch_i32(&e->out, k->miss, (int64_t)e->out.bytes - (k->miss + 4));
+    for (uint32_t s = k->first; s < k->first + k->count; s++)
+        put_site(e, k, &e->sites[s], routines);
     put_jump(&e->out, k->back);
 }
 
@@ -187,9 +197,7 @@ void emit_cold(struct emission *e)
 
     e->body_bytes = e->out.bytes;
     put_routines(e, routines);
-    for (uint32_t n = 0; n < e->check_count; n++) {
-        e->checks[n].cold = e->out.bytes;
+    for (uint32_t n = 0; n < e->check_count; n++)
         put_cold(e, &e->checks[n], routines);
-    }
     free(routines);
 }

@@ -103,6 +103,8 @@ static void read_instruction(struct instruction *i, const struct decoded *d)
     i->bytes = d->z.length;
     i->flow = (uint8_t)flow_of(d);
     i->is_nop = is_nop(d);
+    if (d->z.mnemonic == ZYDIS_MNEMONIC_DIV || d->z.mnemonic == ZYDIS_MNEMONIC_IDIV)
+        i->special |= INSN_MAY_TRAP;
     read_branch(i, d);
     read_registers(i, d);
     read_flags(i, d);

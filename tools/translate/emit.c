@@ -9,6 +9,7 @@
  * that each distance that has 8 bits in the first has 8 bits in the second, too.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "translate_priv.h"
 
@@ -120,7 +121,7 @@ static void emit_one(struct emission *e, uint32_t n)
     const struct instruction *i = &e->code->at[n];
 
     e->copy_of[n] = e->out.bytes;
-    if (i->access == ACCESS_CHECKED)
+    if (i->access == ACCESS_CHECKED && !e->is_served[n])
         emit_check(e, n);
     put_instruction(e, n);
     if (needs_jump(e, n)) {
@@ -133,7 +134,8 @@ static void emit_one(struct emission *e, uint32_t n)
 
 static void emit_body(struct emission *e)
 {
-    e->out.bytes = e->fixup_count = e->check_count = 0;
+    e->out.bytes = e->fixup_count = e->check_count = e->site_count = 0;
+    memset(e->is_served, 0, e->code->count * sizeof *e->is_served);
     for (uint32_t n = 0; n < e->code->count; n++) {
         e->copy_of[n] = NONE;
         if (is_translated(e->functions, &e->code->at[n]))
@@ -160,6 +162,8 @@ void emit(struct emission *e)
 {
     e->copy_of = zeroed(e->code->count, sizeof *e->copy_of);
     e->is_short = zeroed(e->code->count, sizeof *e->is_short);
+    e->is_served = zeroed(e->code->count, sizeof *e->is_served);
+    e->is_label = labels_find(e->code, e->object, e->is_target);
     emit_body(e);
     find_short(e);
     emit_body(e);
@@ -179,6 +183,9 @@ void emission_free(struct emission *e)
     free(e->unwind.at);
     free(e->copy_of);
     free(e->is_short);
+    free(e->is_served);
+    free(e->is_label);
+    free(e->sites);
     free(e->checks);
     free(e->fixups);
 }

@@ -123,34 +123,36 @@ void put_test(struct buffer *b, int r, uint8_t mask)
 {
     if (r == RAX)
         put(b, 2, 0xa8, mask);
+    else if (r < RSP)
+        put(b, 3, 0xf6, MOD_RM(3, 0, r), mask);
     else
         put(b, 4, REX | HIGH(r), 0xf6, MOD_RM(3, 0, r), mask);
 }
 
-/* A byte of shadow at r as operand. */
-static void put_shadow(struct buffer *b, int reg, int r)
+/* Shadow from the byte `more` at r on, as operand. */
+static void put_shadow(struct buffer *b, int reg, int r, unsigned more)
 {
     put(b, 1, MOD_RM(2, reg, r));
     if (NEEDS_SIB(r))
         put(b, 1, MOD_RM(0, RSP, r));
-    put_i32(b, PLAN_SHADOW);
+    put_i32(b, PLAN_SHADOW + (int64_t)more);
 }
 
-void put_compare_shadow(struct buffer *b, int r, unsigned window)
+void put_compare_shadow(struct buffer *b, int r, unsigned more, unsigned window)
 {
     if (window == 2)
         put(b, 1, 0x66);
     if (window == 8 || HIGH(r))
         put(b, 1, (window == 8 ? REX_W : REX) | HIGH(r));
     put(b, 1, window == 1 ? 0x80 : 0x83);
-    put_shadow(b, 7, r);
+    put_shadow(b, 7, r, more);
     put(b, 1, 0);
 }
 
 void put_load_shadow(struct buffer *b, int to, int r)
 {
     put(b, 3, REX | HIGH(to) << 2 | HIGH(r), 0x0f, 0xbe);
-    put_shadow(b, to, r);
+    put_shadow(b, to, r, 0);
 }
 
 /* mov between a register and a word of the thread. */

@@ -43,11 +43,11 @@ static void make_blocks(struct plan *p, const struct emission *e)
 
 static void make_sites(struct plan *p, const struct emission *e)
 {
-    p->header.sites.count = e->check_count;
-    p->sites = zeroed(e->check_count, sizeof *p->sites);
-    for (uint32_t n = 0; n < e->check_count; n++) {
-        const struct instruction *i = &e->code->at[e->checks[n].instruction];
-        p->sites[n] = (struct plan_site){.cold = e->checks[n].cold,
+    p->header.sites.count = e->site_count;
+    p->sites = zeroed(e->site_count, sizeof *p->sites);
+    for (uint32_t n = 0; n < e->site_count; n++) {
+        const struct instruction *i = &e->code->at[e->sites[n].instruction];
+        p->sites[n] = (struct plan_site){.cold = e->sites[n].cold,
                                          .original = i->offset,
                                          .bytes = i->operand.bytes,
                                          .kind = i->operand.kind};

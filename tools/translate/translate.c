@@ -44,8 +44,8 @@ static void count_checks(struct plan_statistics *s, const struct emission *e,
                          const struct patches *p)
 {
     for (uint32_t n = 0; n < e->check_count; n++) {
-        s->register_spills += e->checks[n].spills;
-        s->flag_saves += e->checks[n].saves_flags;
+        s->register_spills += e->checks[n].spills ? e->checks[n].count : 0;
+        s->flag_saves += e->checks[n].saves_flags ? e->checks[n].count : 0;
     }
     s->jumps = p->jumps;
     s->short_jumps = p->short_jumps;
@@ -70,6 +70,7 @@ static struct plan *translate(const struct object *o, const struct translation *
     bool *is_target = targets_find(&c, o, &f);
     uint32_t *live = liveness_of(&c, o, &f, is_target);
     e.live = live;
+    e.is_target = is_target;
     emit(&e);
     unwind_make(&e.unwind, &e);
     patches_make(&patches, &e, is_target);

@@ -9,7 +9,7 @@
  *   targets.c     addresses that indirect branches may reach
  *   liveness.c    registers and flags that are live before each instruction; callees.c: what calls
  *                 change
- *   checks.c      which memory accesses are checked
+ *   groups.c      which accesses have one check; checks.c: its registers
  *   emit.c        the copy; check_code.c: inline checks, cold.c: their cold part, encode.c: bytes
  *   unwind_table.c  frame descriptions of the copy
  *   patches.c     jumps at the targets in the original text

@@ -115,6 +115,7 @@ enum {
     INSN_BY_PC = 2,    /* its operand is relative to rip, at `displacement` bytes */
     INSN_LEA = 4,      /* it takes an address and does not access it */
     INSN_UNMOVABLE = 8,
+    INSN_MAY_TRAP = 16, /* a division */
 };
 
 /* How its explicit memory operand is treated. */
@@ -187,18 +188,41 @@ bool *targets_find(const struct code *c, const struct object *o, const struct fu
 uint32_t *liveness_of(const struct code *c, const struct object *o, const struct functions *f,
                       const bool *is_target);
 
+/* ---- groups.c -------------------------------------------------------------------------------- */
+
+#define GROUP_MOST 16
+
+/* Accesses that one check serves. */
+struct group {
+    uint32_t at[GROUP_MOST]; /* instructions */
+    uint32_t count;
+    struct operand operand; /* all of them, or that of the first */
+    bool is_wide;           /* whole granules, from an aligned address on */
+};
+
+struct emission;
+/* The group that begins with an access. */
+void group_find(const struct emission *e, uint32_t n, struct group *g);
+/* For each instruction: is it the target of a branch? */
+bool *labels_find(const struct code *c, const struct object *o, const bool *is_target);
+
 /* ---- checks.c -------------------------------------------------------------------------------- */
 
-/* How one access is checked. */
-struct check {
+/* An access with the code in the cold part that examines it. */
+struct site {
     uint32_t instruction;
+    uint32_t cold;
+};
+
+/* How a group of accesses is checked. */
+struct check {
+    uint32_t first, count; /* sites */
     int8_t scratch;
     bool spills, saves_flags, saves_rax;
     uint8_t window; /* shadow bytes that must be 0 */
     uint8_t mask;   /* of an address that is not aligned; 0: any is */
     uint32_t miss;  /* the displacement of the branch to the cold part */
     uint32_t back;  /* where the cold part returns to */
-    uint32_t cold;
 };
 
 void check_plan(struct check *k, const struct instruction *i, uint32_t live);
@@ -222,8 +246,8 @@ void put_lea(struct buffer *b, int to, const struct operand *o);
 void put_move(struct buffer *b, int to, int from);
 void put_shift_3(struct buffer *b, int r);
 void put_test(struct buffer *b, int r, uint8_t mask); /* of its lowest byte */
-/* Compare `window` bytes of shadow at r >> 3 with 0. */
-void put_compare_shadow(struct buffer *b, int r, unsigned window);
+/* Compare `window` bytes of shadow with 0, from the byte `more` at r >> 3 on. */
+void put_compare_shadow(struct buffer *b, int r, unsigned more, unsigned window);
 void put_load_shadow(struct buffer *b, int to, int r); /* one byte, sign-extended to 32 bits */
 void put_store_fs(struct buffer *b, int r, int32_t offset);
 void put_load_fs(struct buffer *b, int r, int32_t offset);
@@ -236,12 +260,17 @@ struct emission {
     const struct functions *functions;
     const struct code *code;
     const uint32_t *live;
+    const bool *is_target;
     const struct translation *how;
     struct buffer out, unwind;
     uint32_t *copy_of; /* of each instruction: its offset in the copy, or NONE */
     bool *is_short;    /* of each branch: with 8 bits */
+    bool *is_label;    /* of each instruction */
+    bool *is_served;   /* of each: it is in a group, but not the first */
     struct check *checks;
     uint32_t check_count;
+    struct site *sites;
+    uint32_t site_count;
     uint32_t body_bytes;
     struct fixup *fixups;
     uint32_t fixup_count;

@@ -15,6 +15,7 @@ static void patch(uint32_t targets)
                           .functions = &m.functions,
                           .code = &m.code,
                           .live = m.live,
+                          .is_target = m.is_target,
                           .how = &how};
     emit(&e);
     patches_make(&p, &e, m.is_target);
