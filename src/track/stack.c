@@ -19,16 +19,21 @@ static void row_made(void)
         self->cost.reason_ns += ROW_NS;
 }
 
+static uintptr_t original(uintptr_t pc, bool is_return)
+{
+    return is_return ? translated_return(pc) : translated_original(pc);
+}
+
 void stack_start(void)
 {
-    const struct unwind_setup setup = {
-        .find = loader_find,
-        .original = rt.options.access_full ? translated_original : NULL,
-        .number = modules_number,
-        .frames = rt.options.frames,
-        .long_begin = rt.options.cost_every ? cost_phase_begin : NULL,
-        .long_end = long_end,
-        .row_made = row_made};
+    const struct unwind_setup setup = {.find = loader_find,
+                                       .original = rt.options.access_full ? original : NULL,
+                                       .number = modules_number,
+                                       .frames = rt.options.frames,
+                                       .long_begin =
+                                           rt.options.cost_every ? cost_phase_begin : NULL,
+                                       .long_end = long_end,
+                                       .row_made = row_made};
     unwind_start(&setup);
 }
 

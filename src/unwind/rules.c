@@ -32,7 +32,7 @@ static struct rule nothing[1] = {{.key = DROPPED}};
 struct rule *rules = nothing; /* rules[0] matches no key: the target of unset hints */
 _Atomic uint32_t rules_epoch;
 uint32_t frames_wanted = RTC_STACK_FRAMES;
-uintptr_t (*original_of)(uintptr_t pc);
+uintptr_t (*original_of)(uintptr_t pc, bool is_return);
 
 static struct {
     struct unwind_setup setup;

@@ -33,8 +33,9 @@
 struct unwind_setup {
     /* Find the object that contains an address, without locks or allocation. */
     bool (*find)(uintptr_t pc, struct object *out);
-    /* The original of code that runs in a copy, or `pc`; NULL: there are no copies. */
-    uintptr_t (*original)(uintptr_t pc);
+    /* The original of code that runs in a copy, or `pc`; NULL: there are no copies.  A return address is */
+    /* that of the original call, which other code may follow in the copy. */
+    uintptr_t (*original)(uintptr_t pc, bool is_return);
     /* The object's number in the run file, 1..65535; 0: none (yet). */
     uint32_t (*number)(const struct object *o, bool may_grow);
     uint32_t frames; /* frames per backtrace, up to RTC_STACK_FRAMES */

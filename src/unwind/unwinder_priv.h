@@ -134,11 +134,12 @@ ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
 }
 
 /* The same place in the original code, if `key` is in a copy. */
-extern HIDDEN uintptr_t (*original_of)(uintptr_t pc);
+extern HIDDEN uintptr_t (*original_of)(uintptr_t pc, bool is_return);
 
 ALWAYS_INLINE uint64_t original_key(uint64_t key)
 {
-    return unlikely(original_of) ? original_of(key & KEY_PC) | (key & ~KEY_PC) : key;
+    return unlikely(original_of) ? original_of(key & KEY_PC, !(key & KEY_EXACT)) | (key & ~KEY_PC)
+                                 : key;
 }
 
 ALWAYS_INLINE uint64_t word_of(uint64_t key, const struct rule *r)
