@@ -243,6 +243,17 @@ static bool text_is_good(const struct look *l, const struct segment *s, uint32_t
     return true;
 }
 
+static bool object_is_good(const struct look *l, const struct segment *s, uint32_t i)
+{
+    const struct object_record *o = item_at(s, i);
+
+    if (!is_text(o->path, sizeof o->path))
+        return bad(l, o, "object's path has no end");
+    if (o->build_id_bytes > sizeof o->build_id)
+        return bad(l, o, "object's build-id is too long");
+    return true;
+}
+
 /*
  * Marks and costs may have any values.  A kill may leave half-written ranges, which readers skip.
  */
@@ -271,6 +282,7 @@ static const struct item_rule {
     [SEGMENT_DISPATCHED] = {sizeof(struct dispatch_record), NULL, NULL},
     [SEGMENT_COSTS] = {sizeof(struct cost_record), NULL, NULL},
     [SEGMENT_CRASHES] = {sizeof(struct crash_record), crash_is_good, NULL},
+    [SEGMENT_OBJECTS] = {sizeof(struct object_record), object_is_good, NULL},
 };
 static_assert(countof(item_rules) == SEGMENT_KIND_COUNT, "a rule for each");
 

@@ -10,16 +10,9 @@
 #include "translate.h"
 
 static const char *const states[] = {
-    [PLAN_TRANSLATED] = "translated",
-    [PLAN_LSDA] = "native, exceptions",
-    [PLAN_LINKAGE] = "native, calls of other objects",
-    [PLAN_UNDECODABLE] = "native, not decodable",
-    [PLAN_SPLIT] = "native, branch into an instruction",
-    [PLAN_DATA] = "native, data in the code",
-    [PLAN_UNMOVABLE] = "native, not relocatable",
-    [PLAN_OVERLAP] = "native, overlapping functions",
-    [PLAN_CALLER] = "native, calls of dlsym or dlopen",
-    [PLAN_FRAME] = "native, frame description",
+#define STATE(id, code, text) [PLAN_##id] = text,
+#include "format/plan_states.def"
+#undef STATE
 };
 static_assert(countof(states) == PLAN_STATE_COUNT, "each state has its text");
 
@@ -30,10 +23,15 @@ static void print_line(const char *name, uint64_t value)
 
 static void print_statistics(const struct plan_statistics *s)
 {
+    char name[64];
+
     printf("bytes of code:\n");
-    for (unsigned n = 0; n < PLAN_STATE_COUNT; n++)
-        if (n == PLAN_TRANSLATED || s->function_bytes[n] > 0)
-            print_line(states[n], s->function_bytes[n]);
+    print_line(states[PLAN_TRANSLATED], s->function_bytes[PLAN_TRANSLATED]);
+    for (unsigned n = PLAN_TRANSLATED + 1; n < PLAN_STATE_COUNT; n++)
+        if (s->function_bytes[n] > 0) {
+            snprintf(name, sizeof name, "native, %s", states[n]);
+            print_line(name, s->function_bytes[n]);
+        }
     print_line("native, without an FDE", s->outside_bytes);
     print_line("copy", s->body_bytes);
     printf("instructions:\n");

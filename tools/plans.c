@@ -51,20 +51,6 @@ static void make_folders(char *path)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* Libraries that stay native: of libc, with unwinders, or with assembly for vectors. */
-static bool is_translatable(const char *path)
-{
-    static const char *const native[] = {
-        "libc.so",     "ld-linux",     "libm.so",    "libpthread.so", "libdl.so", "librt.so",
-        "libgcc_s.so", "libstdc++.so", "linux-vdso", "librtcheck.so", "libunwind"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-    for (size_t i = 0; i < countof(native); i++)
-        if (strncmp(name, native[i], strlen(native[i])) == 0)
-            return false;
-    return true;
-}
-
 /* Above the libraries there is room, and below them is the runtime's memory.  0: see translate.h. */
 #define DISTANCE_LIBRARY (512ll << 20)
 
@@ -93,7 +79,7 @@ static void translate_file(const char *path, const char *folder, int64_t distanc
     char name[PLAN_NAME_BYTES], plan[PATH_MAX + PLAN_NAME_BYTES], err[TOOLS_ERROR_BYTES];
     struct plan *p = NULL;
 
-    if (!is_translatable(path) || translate_name(name, path, err))
+    if (plan_is_library(path) || translate_name(name, path, err))
         return;
     snprintf(plan, sizeof plan, "%s/%s", folder, name);
     if (is_plan(plan))

@@ -372,6 +372,7 @@ enum segment_kind {
     SEGMENT_DISPATCHED = 17, /* one dispatch_record; minor version 6 */
     SEGMENT_COSTS = 18,      /* one cost_record; minor version 6 */
     SEGMENT_CRASHES = 19,    /* one crash_record; index = number of the crash; minor version 9 */
+    SEGMENT_OBJECTS = 20,    /* object_records; minor version 15 */
     SEGMENT_KIND_COUNT
 };
 

@@ -586,6 +586,33 @@ struct text_record {
     char text[120]; /* NUL-terminated; truncated */
 };
 
+/* ---- objects with --access=full --------------------------------------------------------------- */
+
+/* Why an object runs its own code. */
+enum native_reason {
+    NATIVE_NOT = 0, /* it runs in a checked copy */
+#define NATIVE(id, code, text) NATIVE_##id,
+#include "format/native.def"
+#undef NATIVE
+    NATIVE_COUNT
+};
+
+#define OBJECT_STATES 16u
+
+/* An object that was loaded when the process started. */
+struct object_record {
+    uint32_t native; /* enum native_reason; others: defined by a later minor version */
+    uint32_t build_id_bytes;
+    uint8_t build_id[20];
+    uint32_t pad;
+    uint64_t text_bytes; /* of its executable segments */
+    /* of its plan: bytes of functions, by enum plan_state; 0: no plan was used */
+    uint64_t function_bytes[OBJECT_STATES];
+    uint64_t outside_bytes; /* that no function contains */
+    char path[336];         /* NUL-terminated; a longer path is truncated */
+};
+
+static_assert(sizeof(struct object_record) == 512, "on-file layout");
 static_assert(sizeof(struct block_record) == 16, "on-file layout");
 static_assert(sizeof(struct large_record) == 64, "on-file layout");
 static_assert(sizeof(struct client_block_record) == 32, "on-file layout");

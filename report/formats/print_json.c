@@ -138,6 +138,7 @@ static void print_limits(struct json *j, const struct image *image)
         {IMAGE_METADATA_PRIVATE, "metadata_private"},
         {IMAGE_HANDLER_STARVED, "handler_starved"},
         {IMAGE_GUARDS_BOUNDED, "guards_bounded"},
+        {IMAGE_WITHOUT_COPIES, "without_copies"},
     };
 
     open_array(j, "limits");
@@ -315,16 +316,21 @@ static void wanted_free(struct wanted *w)
     free(w->modules);
 }
 
+void json_build_id(struct json *j, const uint8_t *id, uint32_t bytes)
+{
+    char text[2 * sizeof((struct module *)0)->build_id + 1] = "";
+
+    for (uint32_t i = 0; i < bytes; i++)
+        snprintf(text + (size_t)2 * i, 3, "%02x", id[i]);
+    put_text(j, "build_id", text);
+}
+
 static void print_module(struct json *j, const struct module *module, uint32_t id)
 {
-    char build_id[2 * sizeof module->build_id + 1] = "";
-
-    for (uint32_t i = 0; i < module->build_id_bytes; i++)
-        snprintf(build_id + (size_t)2 * i, 3, "%02x", module->build_id[i]);
     open_object(j, NULL);
     put_number(j, "id", id);
     put_text(j, "path", module->path);
-    put_text(j, "build_id", build_id);
+    json_build_id(j, module->build_id, module->build_id_bytes);
     put_number(j, "process", module->image);
     put_hex(j, "bias", module->bias);
     put_text(j, "symbols", module_symbols_text(module->symbols));
@@ -472,6 +478,7 @@ void json_print(struct report *r, FILE *out, const struct print_options *how)
         print_process(&j, r, image);
     close_array(&j);
     print_summary(&j, r);
+    json_objects(&j, r);
     print_sites(&j, r, &w);
     json_errors(&j, r);
     json_leaks(&j, r);

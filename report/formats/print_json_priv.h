@@ -58,4 +58,12 @@ void json_marks(struct json *j, const struct image *image);
 /* "dispatched": {..}, in summary; nothing without events=all. */
 void json_dispatched(struct json *j, const struct report *r);
 
+/* "build_id": "..", of print_json.c */
+void json_build_id(struct json *j, const uint8_t *id, uint32_t bytes);
+
+/* ---- print_json_objects.c -------------------------------------------------------------------- */
+
+/* "objects": [..]; nothing without --access=full. */
+void json_objects(struct json *j, const struct report *r);
+
 #endif

@@ -128,6 +128,7 @@ struct image {
     uint32_t region_count;
     uint32_t *region_sites; /* of the calls that mapped them, or NO_SITE; NULL: not requested */
     bool regions_torn;      /* its process was killed, or read, during a change */
+    uint32_t native; /* with --access=full: why its program ran its own code (enum native_reason) */
     struct use *uses;
     uint32_t use_count;
 
@@ -140,6 +141,13 @@ struct image {
     struct rows *rows; /* owned by print_now.c; NULL: none */
 
     UT_hash_handle hh; /* by number */
+};
+
+/* With --access=full: an object, in all processes in which it had the same state. */
+struct run_object {
+    struct object_record record; /* of the first of them */
+    uint32_t processes;
+    bool is_of_exec; /* the program of a process that exec started */
 };
 
 /* Whether an ancestor's call mapped it. */

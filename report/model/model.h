@@ -76,6 +76,8 @@ struct report {
     struct launcher_record *launcher; /* from the file; NULL: none, or a bad one */
     const char *launcher_error;       /* what is wrong with a bad one */
 
+    struct run_object *objects; /* in the order of processes, and of loading */
+    uint32_t object_count;
     struct module *modules;
     uint32_t module_count;
     struct frame *frames;

@@ -163,6 +163,7 @@ void sites_free(struct report *r)
         frame_free(&r->frames[i]);
     for (uint32_t i = 0; i < r->error_count; i++)
         free(r->errors[i].images.at);
+    free(r->objects);
     free(r->crashes);
     free(r->errors);
     free(r->modules);

@@ -14,7 +14,7 @@ static const char *const segment_states[] = {"building", "current", "superseded"
 static const char *const segment_kinds[] = {
     NULL,       "slab",    "large",       "depot",       "threads",     "modules", "errors",
     "leaks",    "roots",   "leak_checks", "check_leaks", "check_roots", "texts",   "recorded",
-    "mappings", "map_sum", "marks",       "dispatched",  "costs",       "crashes"};
+    "mappings", "map_sum", "marks",       "dispatched",  "costs",       "crashes", "objects"};
 
 /* ---- the run --------------------------------------------------------------------------------- */
 

@@ -291,6 +291,19 @@ static void dump_costs(const struct segment *s, FILE *out)
     }
 }
 
+static void dump_objects(const struct segment *s, FILE *out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct object_record *o = segment_item(s, i);
+        fprintf(out, "   object native=%u text=%llu functions=", o->native, ull(o->text_bytes));
+        for (uint32_t k = 0; k < OBJECT_STATES; k++)
+            fprintf(out, "%s%llu", k > 0 ? "," : "", ull(o->function_bytes[k]));
+        fprintf(out, " outside=%llu path=", ull(o->outside_bytes));
+        text_put(out, o->path);
+        fputc('\n', out);
+    }
+}
+
 void dump_items(const struct segment *s, FILE *out)
 {
     if (s->state != SEGMENT_CURRENT && s->state != SEGMENT_SUPERSEDED)
@@ -329,4 +342,6 @@ void dump_items(const struct segment *s, FILE *out)
         dump_costs(s, out);
     else if (s->kind == SEGMENT_CRASHES)
         dump_crashes(s, out);
+    else if (s->kind == SEGMENT_OBJECTS)
+        dump_objects(s, out);
 }

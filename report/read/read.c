@@ -105,6 +105,7 @@ static void (*const readers[])(struct reading *, const struct segment *) = {
     [SEGMENT_DISPATCHED] = read_dispatched,
     [SEGMENT_COSTS] = read_costs,
     [SEGMENT_CRASHES] = read_crashes,
+    [SEGMENT_OBJECTS] = read_objects,
 };
 
 /* Read the segments of a check in mid-run. `at`: the segment's offset in the file. */
@@ -260,6 +261,8 @@ void image_collect(struct report *r, struct image *image)
     take_leaks(&rd);
     take_regions(&rd);
     take_mapped(&rd);
+    take_objects(&rd);
     free(rd.errors);
     free(rd.crashes);
+    free(rd.objects);
 }

@@ -29,6 +29,8 @@ struct reading {
     uint64_t reallocs;
     struct error_record *errors;
     uint32_t error_count;
+    struct object_record *objects;
+    uint32_t object_count;
     struct crash_record *crashes; /* of these errors */
     uint32_t crash_count;
     uint32_t area;        /* the current area */
@@ -90,6 +92,12 @@ void read_marks(struct reading *rd, const struct segment *s);
 void take_regions(struct reading *rd);
 /* Call after take_regions: take the ranges that the image itself has mapped. */
 void take_mapped(struct reading *rd);
+
+/* ---- objects.c ------------------------------------------------------------------------------- */
+
+void read_objects(struct reading *rd, const struct segment *s);
+/* Call when the map is known: it has the objects that were loaded later. */
+void take_objects(struct reading *rd);
 
 /* ---- map.c ----------------------------------------------------------------------------------- */
 

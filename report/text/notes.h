@@ -37,6 +37,11 @@ void note_launcher(const struct report *r, struct notes *notes);
 /* Interpreters with an allocator of their own. */
 void note_python(const struct report *r, struct notes *notes);
 
+/* ---- print_objects.c ------------------------------------------------------------------------- */
+
+/* Processes of which no object was checked in a copy, although that was requested. */
+void note_objects(const struct report *r, struct notes *notes);
+
 /* ---- notes_leaks.c: limits of the leak check --------------------------------------------------- */
 
 /* The reasons for which leaks are not known. */

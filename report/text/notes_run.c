@@ -24,6 +24,7 @@ static const struct lost_kind {
      "who holds blocks"},
     {1u << SEGMENT_MAPPINGS | 1u << SEGMENT_MAP_SUM | 1u << SEGMENT_DISPATCHED, "mappings"},
     {1u << SEGMENT_TEXTS, "suppressions of the program"},
+    {1u << SEGMENT_OBJECTS, "objects of --access=full"},
     {1u << SEGMENT_MARKS | 1u << SEGMENT_COSTS, "marks and costs"},
 };
 
@@ -31,7 +32,7 @@ void note_no_room(const struct report *r, struct notes *notes)
 {
     struct process_set f = processes_with_flag(r, IMAGE_METADATA_PRIVATE);
     uint32_t kinds = 0;
-    char list[192] = "";
+    char list[224] = "";
     const char *before = "";
     size_t used = 0;
 

@@ -88,8 +88,6 @@ static void note_flags(const struct report *r, struct notes *notes)
         {IMAGE_GUARDS_BOUNDED, false,
          "some blocks were not guarded: Linux before 6.13 needs mappings for them "
          "(vm.max_map_count)"},
-        {IMAGE_WITHOUT_COPIES, true,
-         "its own loads and stores were not checked: it has no plan, or an unwinder of its own"},
         {IMAGE_HANDLER_STARVED, true,
          "a signal handler that interrupted malloc or free got no memory: little is kept for that"},
     };
@@ -320,6 +318,7 @@ struct notes notes_make(const struct report *r, const struct image *main,
     note_children(r, main, &notes);
     note_no_room(r, &notes);
     note_flags(r, &notes);
+    note_objects(r, &notes);
     if (how->leaks != PRINT_LEAKS_NOTHING) {
         note_leaks_unknown(r, main, &notes);
         note_leak_limits(r, &notes);

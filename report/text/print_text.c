@@ -156,6 +156,7 @@ static char *tail_text(struct report *r, const struct outcome *outcome, struct p
     use_print(r, outcome->main, &page);
     maps_print(r, &page);
     dispatch_print(r, &page);
+    objects_print(r, &page);
     cost_print(r, &page);
     counters_print(r, &page);
     notes_print(&outcome->notes, how->all || how->cost ? UINT32_MAX : TOP_NOTES, &page);

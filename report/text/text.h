@@ -120,6 +120,11 @@ const char *dispatch_reason(int32_t error);
 uint64_t dispatch_call_ns(const struct dispatch_totals *t);
 void dispatch_print(const struct report *r, const struct page *page);
 
+/* ---- print_objects.c ------------------------------------------------------------------------- */
+
+/* --access=full: what was checked of the program's code, and what was not. */
+void objects_print(const struct report *r, const struct page *page);
+
 /* ---- layout.c -------------------------------------------------------------------------------- */
 
 #define HEAD_INDENT 3u

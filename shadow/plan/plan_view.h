@@ -2,6 +2,7 @@
  * plan_view.h - interface of plan: a plan (format/plan.h) as both sides read it.
  *
  *   plan_view.c   validation of a whole file, then its map of code addresses
+ *   libraries.c   objects that are never translated
  *
  * `rtcheck translate` writes plans; the checked process maps one for each object.  A plan is not
  * trusted: it is verified once, whole, and damaged or hostile input is refused and never crashes.
@@ -12,9 +13,18 @@
 #ifndef PLAN_VIEW_H
 #define PLAN_VIEW_H
 
+#include <stdbool.h>
+
 #include "format/plan.h"
 
 #define PLAN_NOWHERE UINT32_MAX
+
+/* ---- libraries.c ----------------------------------------------------------------------------- */
+
+/* Is the object with this path never translated? */
+bool plan_is_library(const char *path);
+
+/* ---- plan_view.c ----------------------------------------------------------------------------- */
 
 /* The parts of a valid plan. */
 struct plan_view {

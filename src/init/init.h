@@ -221,6 +221,8 @@ void handlers_wrap_all(void);
 void handlers_call(const struct os_action *action, int signal, void *info, void *context);
 /* The handler of the program that `handler` calls for this signal, or `handler`. */
 const void *handlers_program(int signal, const void *handler);
+/* object_records.c.  Record the objects that run in copies, and those that do not. */
+void objects_record(void);
 /* translated_fault.c.  Is the SIGSEGV that of a check in relocated code?  Then the program can continue. */
 bool translated_fault(void *info, void *context);
 /*

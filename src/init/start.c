@@ -172,10 +172,12 @@ void init_constructed(char **envp)
     loader_constructed();
     image_note_losses();
     test_control();
-    if (byte_shadow_is_on) {
-        translated_start(rt.options.plans, translated_bad);
-        handlers_wrap_all();
+    if (rt.options.access_full) {
+        translated_start(byte_shadow_is_on ? rt.options.plans : NULL, translated_bad);
+        objects_record();
     }
+    if (byte_shadow_is_on)
+        handlers_wrap_all();
     if (rt.options.access_full && !translated_counts().objects)
         image_flag(IMAGE_WITHOUT_COPIES);
 }

@@ -92,15 +92,23 @@ static bool has_right_owner(const struct stat *st)
            (uint64_t)st->st_size <= FILE_BYTES_MOST;
 }
 
+/* Has a part of the object's plan been mapped at its place?  Else the reason is noted. */
+static bool is_mapped(const struct copied_object *o, const void *p)
+{
+    if (os_failed(p))
+        o->listed->native = (intptr_t)p == -EEXIST ? NATIVE_NO_ROOM : NATIVE_NO_MEMORY;
+    return !os_failed(p);
+}
+
 /* The copy, and its frame descriptions behind it. */
 static bool map_code(int fd, const struct copied_object *o)
 {
     const struct plan_header *h = o->plan.header;
-    if (os_failed(os_map_file((void *)o->copy, h->copy.count, PROT_READ | PROT_EXEC, true, fd,
-                              PLAN_COPY_OFFSET)))
+    if (!is_mapped(o, os_map_file((void *)o->copy, h->copy.count, PROT_READ | PROT_EXEC, true, fd,
+                                  PLAN_COPY_OFFSET)))
         return false;
-    if (!os_failed(os_map_file((void *)(o->copy + plan_unwind_at(h)), h->unwind.count, PROT_READ,
-                               true, fd, h->unwind.offset)))
+    if (is_mapped(o, os_map_file((void *)(o->copy + plan_unwind_at(h)), h->unwind.count, PROT_READ,
+                                 true, fd, h->unwind.offset)))
         return true;
     os_unmap((void *)o->copy, h->copy.count);
     return false;
@@ -133,6 +141,7 @@ static bool is_valid(struct copied_object *o, const void *file, uint64_t bytes,
 static bool read_plan(int fd, const char *path, struct copied_object *o, const struct build_id *id)
 {
     struct stat st;
+    o->listed->native = NATIVE_REFUSED;
     if (os_stat_fd(fd, &st) || !has_right_owner(&st))
         return false;
     void *file = os_map_file(NULL, (size_t)st.st_size, PROT_READ, true, fd, 0);
@@ -149,6 +158,7 @@ static bool read_plan(int fd, const char *path, struct copied_object *o, const s
 static bool map_copy(int fd, struct copied_object *o, uintptr_t bias, uintptr_t handler)
 {
     const struct plan_header *h = o->plan.header;
+    o->listed->native = NATIVE_NO_MEMORY;
     o->text = bias + h->text_address;
     o->copy = o->text + (uint64_t)h->distance;
     o->copy_bytes = h->copy.count;
@@ -157,7 +167,7 @@ static bool map_copy(int fd, struct copied_object *o, uintptr_t bias, uintptr_t 
     char *first = (char *)o->copy - PLAN_COPY_OFFSET;
     struct plan_header *own =
         os_map_file(first, PLAN_COPY_OFFSET, PROT_READ | PROT_WRITE, false, fd, 0);
-    if (os_failed(own))
+    if (!is_mapped(o, own))
         return false;
     own->handler = handler;
     if (os_protect(own, PLAN_COPY_OFFSET, PROT_READ) == 0 && map_code(fd, o))
@@ -217,22 +227,45 @@ static bool patch(const struct copied_object *o)
 
 /* ---- all objects ----------------------------------------------------------------------------- */
 
+/* Why no plan is looked for; NATIVE_NOT: it is. */
+static uint32_t obstacle(const struct search *s, const struct translated_object *listed)
+{
+    if (plan_is_library(listed->path))
+        return NATIVE_LIBRARY;
+    if (!s->folder)
+        return NATIVE_NO_MEMORY;
+    if (!listed->build_id_bytes)
+        return NATIVE_NO_BUILD_ID;
+    return s->found == OBJECTS_MOST ? NATIVE_TOO_MANY : NATIVE_NOT;
+}
+
+static int open_plan(char path[PATH_BYTES], const struct search *s, const struct build_id *id)
+{
+    return path_of(path, s->folder, id) ? os_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0) : -1;
+}
+
 static int take(struct dl_phdr_info *info, size_t size, void *about)
 {
     struct search *s = about;
     struct build_id id = id_of(info);
-    char path[PATH_BYTES];
+    struct translated_object *listed = object_list(info);
     struct copied_object *o = &copied.of[s->found];
+    char path[PATH_BYTES];
     (void)size;
-    if (!id.bytes || s->found == OBJECTS_MOST || !path_of(path, s->folder, &id))
+    listed->build_id = id.at;
+    listed->build_id_bytes = id.bytes;
+    if ((listed->native = obstacle(s, listed)))
         return 0;
-    int fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    int fd = open_plan(path, s, &id);
+    listed->native = fd == -ELOOP ? NATIVE_REFUSED : NATIVE_NO_PLAN;
     if (fd < 0)
         return 0;
+    o->listed = listed;
     if (read_plan(fd, path, o, &id) && map_copy(fd, o, info->dlpi_addr, s->handler)) {
         o->segments = info->dlpi_phdr;
         o->segment_count = info->dlpi_phnum;
         s->found++;
+        listed->native = NATIVE_NOT;
         s->own_unwinder |= o->plan.header->own_unwinder;
     }
     os_close(fd);
@@ -245,8 +278,16 @@ static void use(const struct search *s)
     for (uint32_t i = 0; i < s->found; i++) {
         struct copied_object o = copied.of[i];
         const struct plan_statistics *n = &o.plan.header->statistics;
-        if (!s->own_unwinder && n->function_bytes[PLAN_TRANSLATED] > 0 && patch(&o))
+        if (s->own_unwinder)
+            o.listed->native = NATIVE_OWN_UNWINDER;
+        else if (n->function_bytes[PLAN_TRANSLATED] == 0)
+            o.listed->native = NATIVE_NO_FUNCTION;
+        else if (patch(&o))
             copied.of[copied.count++] = o;
+        else
+            o.listed->native = NATIVE_NO_MEMORY;
+        if (!o.listed->native)
+            o.listed->statistics = n;
     }
     copied.native = s->found - copied.count;
 }

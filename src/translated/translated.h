@@ -4,6 +4,7 @@
  *
  *   plans.c       find and map the plan of each loaded object, and patch its entries
  *   translated.c  addresses in copies -> original code, and the copy around an address
+ *   objects.c     the objects at start, and why some run their own code
  *
  * `rtcheck translate` makes plans outside of the process (format/plan.h); the launcher puts them into a
  * folder, by build-id.  Plans are mapped in our constructor, before the program's own code runs: then one
@@ -14,11 +15,11 @@
 #define TRANSLATED_H
 
 #include <link.h>
-
+#include "format/format.h"
 #include "plan_view.h"
 #include "os.h"
 
-/* Map the plans in `folder`.  `handler` is called by bad accesses, as plan_header.handler. */
+/* Map the plans in `folder`; NULL: there is no shadow, so map none.  `handler` is called by bad accesses, as plan_header.handler. */
 void translated_start(const char *folder, void (*handler)(void));
 
 /* Objects that run in copies, and others that could. */
@@ -26,6 +27,19 @@ struct translated_counts {
     uint32_t objects, native;
 };
 struct translated_counts translated_counts(void);
+
+/* An object that was loaded at start. */
+struct translated_object {
+    const char *path; /* the loader's; "": the program */
+    uintptr_t start;
+    uint64_t text_bytes; /* of its executable segments */
+    const uint8_t *build_id;
+    uint32_t build_id_bytes;
+    uint32_t native;                          /* enum native_reason */
+    const struct plan_statistics *statistics; /* NULL: no plan was used */
+};
+/* All of them. */
+const struct translated_object *translated_objects(uint32_t *count);
 
 /*
  * The address of the original instruction if `pc` is in a copy, else `pc`.  A return address leads to

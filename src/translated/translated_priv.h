@@ -2,6 +2,8 @@
 #ifndef TRANSLATED_PRIV_H
 #define TRANSLATED_PRIV_H
 
+#include <link.h>
+
 #include "processor.h"
 #include "translated.h"
 
@@ -14,6 +16,7 @@ struct copied_object {
     uint64_t copy_bytes;
     struct plan_view plan;
     ElfW(Phdr) headers[TRANSLATED_HEADERS];
+    struct translated_object *listed;
 };
 
 struct copied_objects {
@@ -21,5 +24,8 @@ struct copied_objects {
     struct copied_object *of; /* OBJECTS_MOST; NULL: none */
 };
 extern HIDDEN struct copied_objects copied;
+
+/* Add an object to the list; its other fields are the caller's. */
+struct translated_object *object_list(const struct dl_phdr_info *info);
 
 #endif

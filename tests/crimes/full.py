@@ -29,7 +29,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd() + "/sta
                "FULL_LIBRARY": os.getcwd() + "/library.so", "FULL_SECONDS": "5" if FULL else "1",
                "FULL_ROUNDS": "8000" if FULL else "200"}
 PLANS = os.getcwd() + "/cache/rtcheck/plans"
-NATIVE = "its own loads and stores were not checked: it has no plan, or an unwinder of its own"
+NATIVE = "its own loads and stores were not checked"
 FLAGS = "-g -D_GNU_SOURCE -pthread -rdynamic -fno-optimize-sibling-calls -U_FORTIFY_SOURCE -w".split()
 LIBRARY = "int call(int (*f)(int), const int *p);\nint call(int (*f)(int), const int *p) { return f(*p) + p[0]; }\n"
 CXX = """

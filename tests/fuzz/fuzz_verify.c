@@ -238,6 +238,11 @@ static void touch_item(const struct segment *s, uint32_t i)
     if (s->kind == SEGMENT_LEAKS || s->kind == SEGMENT_CHECK_LEAKS)
         must(((const struct leak_group *)item)->reach < REACH_COUNT,
              "it is known how they are reached");
+    if (s->kind == SEGMENT_OBJECTS) {
+        const struct object_record *o = item;
+        must(strlen(o->path) < sizeof o->path, "an object's path ends");
+        must(o->build_id_bytes <= sizeof o->build_id, "its build-id fits");
+    }
     if (s->kind == SEGMENT_TEXTS)
         must(strlen(((const struct text_record *)item)->text) < 120, "a text ends");
     if (s->kind == SEGMENT_CLIENT_BLOCKS) {
@@ -267,7 +272,7 @@ static void touch_area(const struct area *a)
     while (off < head->used_bytes) {
         const struct segment *s = (const void *)(a->at + off);
         if (s->state == SEGMENT_CURRENT && s->kind >= SEGMENT_SLAB &&
-            s->kind <= SEGMENT_CLIENT_BLOCKS)
+            (s->kind <= SEGMENT_CLIENT_BLOCKS || s->kind == SEGMENT_OBJECTS))
             for (uint32_t i = 0; i < s->count; i++)
                 touch_item(s, i);
         off += s->bytes;

@@ -89,6 +89,20 @@ static void add_errors(const struct build *b, uint32_t area, uint32_t stack)
     strcpy(c->exception, "St13runtime_error");
 }
 
+/* One of each reason to be native, and one of a later version. */
+static void add_objects(const struct build *b, uint32_t area)
+{
+    struct segment *s = build_records(b, area, SEGMENT_OBJECTS, NATIVE_COUNT + 1);
+
+    for (uint32_t i = 0; i <= NATIVE_COUNT; i++) {
+        struct object_record *o = build_item(s, s->count++);
+        o->native = i;
+        o->text_bytes = o->function_bytes[0] = 1000;
+        o->function_bytes[i % OBJECT_STATES] += i;
+        strcpy(o->path, "/lib/\x1b]0;\xff.so");
+    }
+}
+
 /* Reached in every way, by every witness, out of every kind of root. */
 static void add_leaks(const struct build *b, uint32_t area, uint32_t stack)
 {
@@ -138,6 +152,7 @@ static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uin
     add_threads(b, area);
     add_errors(b, area, stack);
     add_leaks(b, area, stack);
+    add_objects(b, area);
     add_check(b, area, stack);
     return area;
 }

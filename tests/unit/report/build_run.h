@@ -194,6 +194,7 @@ static inline struct segment *build_records(const struct build *b, uint32_t area
         [SEGMENT_TEXTS] = sizeof(struct text_record),
         [SEGMENT_COSTS] = sizeof(struct cost_record),
         [SEGMENT_CRASHES] = sizeof(struct crash_record),
+        [SEGMENT_OBJECTS] = sizeof(struct object_record),
     };
 
     assert(bytes[kind]);

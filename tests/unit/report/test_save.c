@@ -259,6 +259,8 @@ static struct build one_of_each(void)
     struct segment *errors = build_records(&b, area, SEGMENT_ERRORS, 4);
     struct lease *lease = build_lease(&b, 17);
     struct segment *crashes = build_records(&b, area, SEGMENT_CRASHES, 1);
+    struct segment *objects = build_records(&b, area, SEGMENT_OBJECTS, 1);
+    struct object_record *object = build_item(objects, objects->count++);
     struct crash_record *crash;
     struct error_record *e;
 
@@ -279,6 +281,11 @@ static struct build one_of_each(void)
     crash->registers = 2;
     crash->value[1] = 0x55;
     strcpy(crash->exception, "i");
+    object->native = NATIVE_NO_PLAN;
+    object->text_bytes = 4096;
+    object->function_bytes[1] = 12;
+    object->outside_bytes = 5;
+    strcpy(object->path, "/\x1b");
     lease->parent = 1;
     lease->pid = 77;
     lease->state = LEASE_HELD;

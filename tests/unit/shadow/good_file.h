@@ -121,6 +121,12 @@ static inline struct crash_record *crash(struct sample *s)
     return build_item(crashes, crashes->count++);
 }
 
+static inline struct object_record *object(struct sample *s)
+{
+    struct segment *objects = build_records(&s->b, s->second, SEGMENT_OBJECTS, 1);
+    return build_item(objects, objects->count++);
+}
+
 static inline struct text_record *text_of_sample(struct sample *s)
 {
     struct segment *texts = build_records(&s->b, s->second, SEGMENT_TEXTS, 1);

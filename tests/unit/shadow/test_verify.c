@@ -350,6 +350,9 @@ static void fill_area(struct sample *s)
     CASE(check, check(s, 7), "")                                                                   \
     CASE(check_unwritten, check(s, 7)->number = 0, "")                                             \
     CASE(check_another, check(s, 7)->number = 8, "leak check with another's number")               \
+    CASE(object, object(s)->native = UINT32_MAX, "")                                               \
+    CASE(object_path, fill(object(s)->path, sizeof object(s)->path), "object's path has no end")   \
+    CASE(object_build_id, object(s)->build_id_bytes = 21, "object's build-id is too long")         \
     CASE(crash, crash(s)->registers = CRASH_REGISTERS, "")                                         \
     CASE(crash_registers, crash(s)->registers = CRASH_REGISTERS + 1,                               \
          "crash with more registers than it has room for")                                         \

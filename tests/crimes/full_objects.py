@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# rtc-test: crimes/access-full-objects ci 60
+"""--access=full: the report names the objects that were checked in copies of their code, how much of each, and the reason for
+each other."""
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True # the checkout may be another's
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE + "/../stress", HERE + "/../report"]
+from checks import check, end
+from validate_json import complaints
+
+BUILD = os.environ["RTC_BUILD"]
+WORK = os.getcwd()
+ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": WORK + "/state", "XDG_CACHE_HOME": WORK + "/cache"}
+PLANS = WORK + "/cache/rtcheck/plans"
+# With an argument: a library is loaded later, which allocates; without one: another program by exec.
+PROGRAM = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int sum(const int *);
+int main(int argc, char **argv)
+{
+    int *n = malloc(sizeof *n);
+    *n = 5;
+    printf("%d\\n", sum(n));
+    fflush(stdout);
+    free(n);
+    if (argc > 1) {
+        void *library = dlopen(argv[1], RTLD_NOW);
+        void *(*make)(void) = library ? (void *(*)(void))dlsym(library, "make") : NULL;
+        free(make ? make() : NULL);
+        return !make;
+    }
+    if (fork() == 0) {
+        execl("./child", "child", (char *)NULL);
+        _exit(9);
+    }
+    wait(NULL);
+    return 0;
+}
+"""
+SUM = "int sum(const int *p) { return p[0] + 1; }\n"
+LATER = "#include <stdlib.h>\nvoid *make(void); void *make(void) { void *p = malloc(30); __asm__(\"\"); return p; }\n"
+CHILD = "#include <stdlib.h>\nint main(void) { free(malloc(3)); return 0; }\n"
+# The place of its own copy, 512 MiB after it, is in use before the runtime looks for it.
+TAKEN = """
+#include <stdint.h>
+#include <sys/mman.h>
+int sum(const int *p) { return p[0] + 2; }
+__attribute__((constructor)) static void take(void)
+{
+    uintptr_t at = ((uintptr_t)sum & ~(uintptr_t)4095) + (512ul << 20);
+    mmap((void *)at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+"""
+
+
+def compiled(name, text, *options):
+    done = subprocess.run(["gcc", "-O1", "-g", "-x", "c", "-", "-o", name, *options], input=text, capture_output=True, text=True,
+                          check=False)
+    check(name, (done.returncode, done.stderr), (0, ""))
+
+
+def run(program, *arguments, options=(), variables=(), limit=None, status=0):
+    """The report, its text, and the objects by name"""
+    command = [BUILD + "/bin/rtcheck", "--access=full", "--leaks=no", "--json=report.json", "--log-file=log", *options]
+    done = subprocess.run([*command, program, *arguments], capture_output=True, text=True, timeout=60, check=False,
+                          env={**ENVIRONMENT, **dict(variables)},
+                          preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))))
+    check(f"status of {program} {arguments} {options}", (done.returncode, done.stderr), (status, ""))
+    with open("report.json", encoding="utf8") as file, open("log", encoding="utf8") as log:
+        report = json.load(file)
+        text = log.read()
+    check(f"schema, {program} {options}", complaints(report), [])
+    return report, text, {os.path.basename(o["path"]): o for o in report.get("objects", [])}
+
+
+def reasons(objects):
+    return {name: o.get("native", "checked") for name, o in objects.items() if o.get("native") != "run_time_library"}
+
+
+compiled("libsum.so", SUM, "-shared", "-fPIC")
+compiled("liblater.so", LATER, "-shared", "-fPIC")
+compiled("child", CHILD)
+compiled("program", PROGRAM, "-L.", "-Wl,-rpath," + WORK, "-lsum")
+
+report, text, objects = run("./program", WORK + "/liblater.so")
+check("checked", reasons(objects), {"program": "checked", "libsum.so": "checked", "liblater.so": "loaded_later"})
+check("run-time libraries", {"libc.so.6", "librtcheck.so"} <= {n for n in objects if n not in reasons(objects)}, True)
+for name in ("program", "libsum.so"):
+    o = objects[name]
+    check(f"bytes of {name}", 0 < o["checked_bytes"] < o["bytes"], True)
+    check(f"native bytes of {name}", sum(o["native_functions"].values()) <= o["bytes"] - o["checked_bytes"], True)
+    check(f"linkage of {name}", o["native_functions"].get("linkage", 0) > 0, True)
+check("caller of dlsym", objects["program"]["native_functions"].get("caller", 0) > 0, True)
+check("line", re.search(r"^access .*$", text, re.M)[0].split("%")[0].rstrip("0123456789. "), "access   2 of 3 objects checked,")
+check("later", "; native: liblater.so (loaded later, by dlopen)" in text, True)
+check("no note", "not checked" in text, False)
+check("no limit", [p["limits"] for p in report["processes"]], [[]])
+check("section", "ACCESS" in run("./program", WORK + "/liblater.so", options=("--cost",))[1], True)
+
+report, text, objects = run("./program")
+check("exec", reasons(objects), {"program": "checked", "libsum.so": "checked", "child": "no_plan"})
+check("by exec", [n for n, o in objects.items() if o.get("started_by_exec")], ["child"])
+check("note of exec", re.search(r"note: process \d+ \(child\): its own loads and stores were not checked: (.*)", text)[1],
+      "started by exec, and no plan")
+check("limits of exec", [p["limits"] for p in report["processes"] if p["name"] == "child"], [["without_copies"]])
+run("./child")
+check("exec with a plan", reasons(run("./program")[2]), {"program": "checked", "libsum.so": "checked", "child": "checked"})
+
+check("ulimit -v", reasons(run("./child", limit=3 << 30)[2]), {"child": "no_memory"})
+check("not requested", run("./child", options=("--access=yes",))[2], {})
+
+compiled("libsum.so", SUM, "-shared", "-fPIC", "-Wl,--build-id=none")
+check("no build-id", reasons(run("./program", WORK + "/liblater.so")[2])["libsum.so"], "no_build_id")
+compiled("libsum.so", TAKEN, "-shared", "-fPIC")
+check("no room", reasons(run("./program", WORK + "/liblater.so")[2])["libsum.so"], "no_room")
+
+os.makedirs("others", exist_ok=True)
+_, text, objects = run("./child", options=(f"--plans={WORK}/others",))
+(plan,) = os.listdir("others")
+check("its plan", plan, objects["child"]["build_id"] + ".plan")
+with open("others/" + plan, "r+b") as file:
+    file.truncate(5000)
+
+
+def by_hand(folder):
+    variables = {**ENVIRONMENT, "LD_PRELOAD": BUILD + "/lib/librtcheck.so", "RTCHECK_POOL_DIR": WORK,
+                 "RTCHECK_OPTIONS": f"access=full:plans='{WORK}/{folder}':json='{WORK}/hand.json'"}
+    subprocess.run(["./child"], env=variables, capture_output=True, timeout=60, check=False)
+    with open("hand.json", encoding="utf8") as file:
+        return reasons({os.path.basename(o["path"]): o for o in json.load(file)["objects"]})
+
+
+check("refused", by_hand("others"), {"child": "plan_refused"})
+check("none", by_hand("nowhere"), {"child": "no_plan"})
+end()
