@@ -19,25 +19,13 @@
 #include <unistd.h>
 
 #include "format/bits.h"
-#include "plan_view.h"
-#include "tools.h"
+#include "plan_cache.h"
 #include "translate.h"
 
 #define LINE_BYTES (PATH_MAX + 256)
 #define OBJECTS_MOST 256
 
 /* ---- the folder ------------------------------------------------------------------------------ */
-
-static int default_folder(char out[PATH_MAX])
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool is_given = cache && *cache == '/';
-    int n = is_given || (home && *home == '/')
-                ? snprintf(out, PATH_MAX, "%s%s/rtcheck/plans", is_given ? cache : home,
-                           is_given ? "" : "/.cache")
-                : -1;
-    return n > 0 && n < PATH_MAX ? 0 : -ENOENT;
-}
 
 static void make_folders(char *path)
 {
@@ -73,20 +61,27 @@ static bool is_plan(const char *path)
     return is_valid;
 }
 
-static void translate_file(const char *path, const char *folder, int64_t distance)
+/* Has a plan been written? */
+static bool translate_file(const char *path, const char *folder, int64_t distance)
 {
     const struct translation how = {.distance = distance, .spill = SPILL_DEFAULT};
-    char name[PLAN_NAME_BYTES], plan[PATH_MAX + PLAN_NAME_BYTES], err[TOOLS_ERROR_BYTES];
+    char name[PLAN_NAME_BYTES], plan[PLAN_PATH_BYTES], err[TOOLS_ERROR_BYTES];
     struct plan *p = NULL;
+    bool is_new = false;
 
     if (plan_is_library(path) || translate_name(name, path, err))
-        return;
+        return false;
     snprintf(plan, sizeof plan, "%s/%s", folder, name);
-    if (is_plan(plan))
-        return;
+    if (is_plan(plan)) {
+        plan_used(plan, path);
+        return false;
+    }
     if (translate_object(&p, path, &how, err) == 0)
-        report_write_by(plan, plan_write, p);
+        is_new = report_write_by(plan, plan_write, p) == 0;
+    if (is_new)
+        plan_used(plan, path);
     plan_free(p);
+    return is_new;
 }
 
 /* "\tlibz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x00007f...)"; NULL: another line. */
@@ -159,18 +154,20 @@ static void list_libraries(struct objects *all, const char *path)
     waitpid(child, NULL, 0);
 }
 
-static void translate_all(const char *program, const char *folder)
+/* Has a plan been written? */
+static bool translate_all(const char *program, const char *folder)
 {
     char interpreter[PATH_MAX];
     const char *path = interpreter_of(program, interpreter);
     struct objects all = {.count = 0};
+    bool is_new = false;
 
-    umask(077); /* the runtime takes no plan that others may write */
     list_libraries(&all, path);
-    translate_file(path, folder, 0);
+    is_new = translate_file(path, folder, 0);
     for (unsigned i = 0; i < all.count; i++)
         if (all.path[i])
-            translate_file(all.path[i], folder, DISTANCE_LIBRARY);
+            is_new |= translate_file(all.path[i], folder, DISTANCE_LIBRARY);
+    return is_new;
 }
 
 int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYTES])
@@ -179,15 +176,14 @@ int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYT
 
     if (strcmp(option_text(o, "access"), "full") != 0)
         return 0;
-    snprintf(folder, sizeof folder, "%s", option_text(o, "plans"));
-    if (!*folder && default_folder(folder))
-        return fail(err, -ENOENT,
-                    "option access: no folder for plans: neither XDG_CACHE_HOME nor HOME "
-                    "is set (--plans=DIR)");
+    if (plan_folder(o, folder, err))
+        return -ENOENT;
     make_folders(folder);
     pid_t child = fork();
     if (child == 0) {
-        translate_all(program, folder);
+        umask(077); /* the runtime takes no plan that others may write */
+        if (translate_all(program, folder))
+            plans_bound(folder, option_size(o, "plans-size"));
         _exit(0);
     }
     if (child > 0)

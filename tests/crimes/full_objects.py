@@ -127,7 +127,7 @@ check("no room", reasons(run("./program", WORK + "/liblater.so")[2])["libsum.so"
 
 os.makedirs("others", exist_ok=True)
 _, text, objects = run("./child", options=(f"--plans={WORK}/others",))
-(plan,) = os.listdir("others")
+(plan,) = (n for n in os.listdir("others") if n.endswith(".plan"))
 check("its plan", plan, objects["child"]["build_id"] + ".plan")
 with open("others/" + plan, "r+b") as file:
     file.truncate(5000)
@@ -141,6 +141,64 @@ def by_hand(folder):
         return reasons({os.path.basename(o["path"]): o for o in json.load(file)["objects"]})
 
 
+def plans(*words, status=0, folder="others"):
+    done = subprocess.run([BUILD + "/bin/rtcheck", "plans", f"--plans={WORK}/{folder}", *words], capture_output=True, text=True,
+                          timeout=60, check=False, env=ENVIRONMENT)
+    check(f"plans {words}", (done.returncode, done.stderr != ""), (status, "--remove=none" in words))
+    check(f"width of plans {words}", [line for line in done.stdout.splitlines() if len(line) > 92], [])
+    return done.stdout
+
+
+check("damaged plan in the list", f"  {WORK}/child: not usable: the file is not whole\n" in plans(), True)
+check("--verify of a damaged plan", plans("--verify", status=1),
+      f"{plan[:-5]} {WORK}/child: the file is not whole\n1 plan, 1 not usable\n")
 check("refused", by_hand("others"), {"child": "plan_refused"})
 check("none", by_hand("nowhere"), {"child": "no_plan"})
+
+# ---- the folder of plans: last uses, in seconds before now, by name ----------------------------------------------
+def names():
+    return sorted(re.findall(r"^  .*/(\S+)$", plans(), re.M))
+
+
+def use(**seconds):
+    for name, ago in seconds.items():
+        (path,) = [p.path for p in os.scandir("others") if p.name.endswith(".name") and open(p).read() == f"{WORK}/{name}\n"]
+        at = os.stat("report.json").st_mtime - ago
+        os.utime(path, (at, at))
+
+
+for n in "one", "two", "three", "four":
+    compiled(n, CHILD + f"const char *name; const char *name = \"{n}\";\n")
+OTHERS = (f"--plans={WORK}/others",)
+for n in "child", "one", "two", "three":
+    run("./" + n, options=OTHERS)
+check("names", names(), ["child", "one", "three", "two"])
+row = re.search(r"^(\S+ \S+) +(\d+) +(\d+) +(\d+\.\d) %  (\w+)\n  .*/one$", plans(), re.M)
+check("a row", (int(row[2]) * 1024 >= os.path.getsize(f"others/{row[5]}.plan"), 0 < float(row[4]) < 100), (True, True))
+check("--verify", plans("--verify"), "4 plans, 0 not usable\n")
+use(child=900, one=700, two=800, three=20)
+check("newest first", re.findall(r"^  .*/(\S+)$", plans(), re.M), ["three", "one", "two", "child"])
+run("./child", options=OTHERS)
+check("a use counts", re.findall(r"^  .*/(\S+)$", plans(), re.M), ["child", "three", "one", "two"])
+use(child=900)
+size = os.path.getsize(f"others/{row[5]}.plan")
+run("./two", options=(*OTHERS, f"--plans-size={size}"))
+check("nothing is removed if no plan was added", names(), ["child", "one", "three", "two"])
+use(two=800)
+run("./four", options=(*OTHERS, f"--plans-size={4 * size + size // 2}"))
+check("the oldest is removed", names(), ["four", "one", "three", "two"])
+run("./child", options=(*OTHERS, "--plans-size=1"))
+check("plans of the last minute stay", names(), ["child", "four", "three"])
+check("no names without plans", len(os.listdir("others")), 6)
+check("--remove by name", (plans("--remove=three"), names()), ("1 plan removed\n", ["child", "four"]))
+check("--remove of none", (plans("--remove=none", status=1), names()), ("0 plans removed\n", ["child", "four"]))
+check("--remove by path", (plans(f"--remove={WORK}/four"), names()), ("1 plan removed\n", ["child"]))
+run("./one", options=OTHERS)
+check("--remove by build-id", (plans("--remove=" + row[5]), names()), ("1 plan removed\n", ["child"]))
+os.unlink(f"others/{plan[:-5]}.name")
+check("without a name", "\n  (unknown object)\n1 plan, " in plans(), True)
+run("./child", options=OTHERS)
+check("the name is written again", names(), ["child"])
+check("--clear", (plans("--clear"), plans()), ("1 plan removed\n", f"0 plans, 0 KiB, in {WORK}/others\n"))
+check("no folder", plans(folder="nowhere/else"), f"0 plans, 0 KiB, in {WORK}/nowhere/else\n")
 end()

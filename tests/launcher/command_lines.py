@@ -19,6 +19,7 @@ VERBS = {
     "events": (["events"], ["none"], "rtcheck: none cannot be opened"),
     "stat": (["stat"], ["none"], "rtcheck: none cannot be opened"),
     "dump": (["dump"], ["none"], "rtcheck: none cannot be opened"),
+    "plans": (["plans"], [], ""),
     "selftest": (["selftest", "--events", "--here"], [], "rtcheck: the runtime is not there"),
 }
 # A value of each shape in --help; numbers that every range contains.
@@ -41,6 +42,7 @@ def must(holds, *what):
 
 def rtcheck(*words):
     env = {name: value for name, value in os.environ.items() if not name.startswith("RTCHECK_")}
+    env["XDG_CACHE_HOME"] = os.getcwd() + "/cache"  # plans --clear removes what is there
     return subprocess.run([RTCHECK, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=env)
 
 
@@ -127,7 +129,7 @@ def numbers_of_operands():
         must(verb == "run" or usage in re.sub("^ {7}rtcheck", "usage: rtcheck", rtcheck("--help").stdout, flags=re.M), usage)
         if verb != "run":
             refused(usage, *words, *operands, "a", "b")
-        if verb not in ("run", "report", "list", "pack", "selftest"):
+        if verb not in ("run", "report", "list", "pack", "selftest", "plans"):
             refused(usage, *words)
     refused(rtcheck("suppress", "--help").stdout.splitlines()[0], "suppress", "take", "mel-01234567")
 

@@ -61,7 +61,7 @@ OUTPUTS = {('docs/report.md', 'DOUBLE FREE of'): 'tools/run',
 VERBS = {'run': r'rtcheck: \d+ problems? in ', 'report': r'rtcheck: \d+ problems? in ', 'show': '  times +1$',
          'suppress add': '', 'pack': r'\S+\.rtpack: \d+ bytes; ', 'list': 'started +pid', 'events': r'process \d+ \(\w+\)', 'stat': ' +seconds +pid',
          'dump': 'run version=', 'selftest': r'(rtcheck: all \d+ classes|0 of \d+ calls are not)',
-         'translate': 'bytes of code:$', 'help': '  (--|both |ASAN |LSAN )[a-z-]+'}
+         'translate': 'bytes of code:$', 'plans': r'(last used +KiB|\d+ plans)', 'help': '  (--|both |ASAN |LSAN )[a-z-]+'}
 NEED_ARGUMENT = ('show', 'suppress add', 'events', 'stat', 'dump', 'run', 'translate')
 WORDS = {'options': '--verbose', 'OPTION': '--verbose', 'OPTION OF VALGRIND': '--leak-check=full',
          "VALGRIND'S OPTIONS": '--leak-check=full',

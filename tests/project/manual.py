@@ -12,7 +12,7 @@ import sys
 
 SOURCE, BUILD = pathlib.Path(os.environ["RTC_SOURCE"]), pathlib.Path(os.environ["RTC_BUILD"])
 SHARE = BUILD / "share"
-VERBS = {"report", "show", "pack", "suppress", "list", "events", "stat", "dump", "selftest", "translate"}
+VERBS = {"report", "show", "pack", "suppress", "list", "events", "stat", "dump", "selftest", "translate", "plans"}
 WORDS, AVERAGE = 25, 15
 FISH = "fish/vendor_completions.d/rtcheck.fish"
 wrong = []
