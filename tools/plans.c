@@ -95,20 +95,91 @@ static char *path_in(char *line)
     return path + 3;
 }
 
-/* The program that the kernel runs for a script. */
-static const char *interpreter_of(const char *path, char out[PATH_MAX])
+/* ---- scripts --------------------------------------------------------------------------------- */
+
+/* The first line of a script, after its "#!"; false: it is none. */
+static bool read_script(const char *path, char line[PATH_MAX])
 {
     FILE *file = fopen(path, "re");
-    char line[PATH_MAX] = "";
-    size_t n = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    char start[PATH_MAX] = "";
+    size_t n = file ? fread(start, 1, sizeof start - 1, file) : 0;
     if (file)
         fclose(file);
-    if (n < 3 || strncmp(line, "#!", 2) != 0)
-        return path;
-    const char *at = line + 2 + strspn(line + 2, " \t");
-    snprintf(out, PATH_MAX, "%.*s", (int)strcspn(at, " \t\r\n"), at);
-    return out;
+    if (n < 3 || strncmp(start, "#!", 2) != 0)
+        return false;
+    int bytes = (int)strcspn(start + 2, "\r\n");
+    while (bytes > 0 && strchr(" \t", start[1 + bytes]))
+        bytes--;
+    snprintf(line, PATH_MAX, "%.*s", bytes, start + 2);
+    return true;
 }
+
+static char *next_word(char **rest)
+{
+    char *word = *rest += strspn(*rest, " \t");
+
+    *rest += strcspn(word, " \t");
+    if (**rest)
+        *(*rest)++ = '\0';
+    return word;
+}
+
+/*
+ * What env runs: `rest` follows its name in a first line.  The kernel passes it as one argument, and
+ * "-S" makes env split it into words: options, settings of variables, then the program.  "": not known.
+ */
+static const char *program_of_env(char *rest)
+{
+    rest += strspn(rest, " \t");
+    if (strncmp(rest, "-S", 2) != 0)
+        return strpbrk(rest, " \t=") || *rest == '-' ? "" : rest;
+    rest += 2;
+    for (;;) {
+        const char *word = next_word(&rest);
+        if (strcmp(word, "-u") == 0 || strcmp(word, "-C") == 0)
+            next_word(&rest);
+        else if (*word != '-' && !strchr(word, '='))
+            return word;
+    }
+}
+
+/* As execvp finds it. */
+static bool find_program(const char *name, char out[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+
+    snprintf(out, PATH_MAX, "%s", name);
+    if (strchr(name, '/') || !*name)
+        return *name;
+    for (size_t n; path && *path; path += n + (path[n] == ':')) {
+        n = strcspn(path, ":");
+        snprintf(out, PATH_MAX, "%.*s/%s", n > 0 ? (int)n : 1, n > 0 ? path : ".", name);
+        if (access(out, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Of a script: its interpreter, which the kernel runs, and the program that the interpreter runs if it is
+ * env; "": there is none.
+ */
+static void read_programs(const char *path, char first[PATH_MAX], char second[PATH_MAX])
+{
+    char line[PATH_MAX], *rest = line;
+
+    *second = '\0';
+    snprintf(first, PATH_MAX, "%s", path);
+    if (!read_script(path, line))
+        return;
+    snprintf(first, PATH_MAX, "%s", next_word(&rest));
+    const char *slash = strrchr(first, '/');
+    if (strcmp(slash ? slash + 1 : first, "env") == 0 &&
+        !find_program(program_of_env(rest), second))
+        *second = '\0';
+}
+
+/* ---- libraries ------------------------------------------------------------------------------- */
 
 /* The child that lists: only the loader runs in it. */
 static _Noreturn void list(const char *path, int out)
@@ -154,11 +225,9 @@ static void list_libraries(struct objects *all, const char *path)
     waitpid(child, NULL, 0);
 }
 
-/* Has a plan been written? */
-static bool translate_all(const char *program, const char *folder)
+/* A program and its libraries.  Has a plan been written? */
+static bool translate_all(const char *path, const char *folder)
 {
-    char interpreter[PATH_MAX];
-    const char *path = interpreter_of(program, interpreter);
     struct objects all = {.count = 0};
     bool is_new = false;
 
@@ -168,6 +237,20 @@ static bool translate_all(const char *program, const char *folder)
         if (all.path[i])
             is_new |= translate_file(all.path[i], folder, DISTANCE_LIBRARY);
     return is_new;
+}
+
+/* In a child of the launcher. */
+static void translate_programs(const char *program, const char *folder, uint64_t most)
+{
+    char first[PATH_MAX], second[PATH_MAX];
+
+    umask(077); /* the runtime takes no plan that others may write */
+    read_programs(program, first, second);
+    bool is_new = translate_all(first, folder);
+    if (*second)
+        is_new |= translate_all(second, folder);
+    if (is_new)
+        plans_bound(folder, most);
 }
 
 int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYTES])
@@ -181,9 +264,7 @@ int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYT
     make_folders(folder);
     pid_t child = fork();
     if (child == 0) {
-        umask(077); /* the runtime takes no plan that others may write */
-        if (translate_all(program, folder))
-            plans_bound(folder, option_size(o, "plans-size"));
+        translate_programs(program, folder, option_size(o, "plans-size"));
         _exit(0);
     }
     if (child > 0)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -76,7 +77,8 @@ def run(program, *arguments, options=(), variables=(), limit=None, status=0):
     done = subprocess.run([*command, program, *arguments], capture_output=True, text=True, timeout=60, check=False,
                           env={**ENVIRONMENT, **dict(variables)},
                           preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))))
-    check(f"status of {program} {arguments} {options}", (done.returncode, done.stderr), (status, ""))
+    if status is not None:
+        check(f"status of {program} {arguments} {options}", (done.returncode, done.stderr), (status, ""))
     with open("report.json", encoding="utf8") as file, open("log", encoding="utf8") as log:
         report = json.load(file)
         text = log.read()
@@ -116,6 +118,16 @@ check("note of exec", re.search(r"note: process \d+ \(child\): its own loads and
 check("limits of exec", [p["limits"] for p in report["processes"] if p["name"] == "child"], [["without_copies"]])
 run("./child")
 check("exec with a plan", reasons(run("./program")[2]), {"program": "checked", "libsum.so": "checked", "child": "checked"})
+
+# A script of env: env runs another program, by the script's name.
+for line in ("/usr/bin/env child", "/usr/bin/env -S child", "/usr/bin/env -S -u NONE X=1 child -x", f"/usr/bin/env {WORK}/child",
+             "/usr/bin/env  child "):
+    shutil.rmtree("scripts", ignore_errors=True)
+    with open("script", "w", encoding="utf8") as file:
+        file.write(f"#!{line}\n")
+    os.chmod("script", 0o755)
+    found = run("./script", options=(f"--plans={WORK}/scripts",), variables={"PATH": "/nowhere::" + os.environ["PATH"]})[2]
+    check(f"script of {line}", reasons(found), {"env": "checked", "child": "checked"})
 
 check("ulimit -v", reasons(run("./child", limit=3 << 30)[2]), {"child": "no_memory"})
 check("not requested", run("./child", options=("--access=yes",))[2], {})
