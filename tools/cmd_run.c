@@ -168,7 +168,8 @@ static int prepare(struct run *r)
     if (bad)
         return report_failure(r, bad == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
     if (check_stacks(&r->options, r->err) || catch_begin(&r->options, r->program.path, r->err) ||
-        (r->program.is_checkable && plans_begin(&r->options, r->program.path, r->err)) ||
+        (r->program.is_checkable &&
+         plans_begin(&r->options, r->program.path, &r->warnings, r->err)) ||
         take_environment(r) || check_log_name(r) || make_counters(r) ||
         finding_rules_read(&r->options, &r->finding_rules, r->err) ||
         options_canonical(&r->options, r->options_text, r->err))

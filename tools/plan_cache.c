@@ -10,6 +10,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +23,7 @@
 #include "plan_cache.h"
 
 #define END ".plan"
+#define CHOICE "only-"
 #define KEPT_SECONDS 60
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -104,13 +107,88 @@ void plan_used(const char *plan, const char *object)
         report_write_by(name, put_name, (void *)(uintptr_t)object);
 }
 
+/* Also the links to it, FOLDER/only-HASH/BUILD-ID.plan. */
 void plan_remove(const char *plan)
 {
-    char name[PLAN_PATH_BYTES];
+    char name[PLAN_PATH_BYTES + sizeof CHOICE];
+    const char *file = strrchr(plan, '/');
+    glob_t links;
 
+    snprintf(name, sizeof name, "%.*s/" CHOICE "*%s", (int)(file - plan), plan, file);
+    if (glob(name, GLOB_NOSORT, NULL, &links) == 0) {
+        for (size_t i = 0; i < links.gl_pathc; i++)
+            unlink(links.gl_pathv[i]);
+        globfree(&links);
+    }
     name_of(name, plan);
     unlink(plan);
     unlink(name);
+}
+
+/* ---- --access-objects ------------------------------------------------------------------------ */
+
+int plan_choice_begin(struct plan_choice *c, const char *list, const char *folder,
+                      char err[TOOLS_ERROR_BYTES])
+{
+    uint64_t hash = 0xcbf29ce484222325ull;
+    unsigned commas = 0;
+
+    *c = (struct plan_choice){.list = list};
+    for (const char *at = list; *at; at++) {
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+        commas += *at == ',';
+    }
+    if (commas >= PATTERNS_MOST)
+        return fail(err, -EINVAL, "option access-objects: more than %u patterns", PATTERNS_MOST);
+    int n = *list ? snprintf(c->folder, sizeof c->folder, "%s/" CHOICE "%016llx", folder,
+                             (unsigned long long)hash)
+                  : snprintf(c->folder, sizeof c->folder, "%s", folder);
+    if (*list)
+        mkdir(c->folder, 0700);
+    return n < PATH_MAX ? 0 : fail(err, -ENAMETOOLONG, "the folder of plans has too long a name");
+}
+
+static bool matches(const char *pattern, const char *object)
+{
+    const char *slash = strrchr(object, '/');
+
+    return fnmatch(pattern, object, 0) == 0 || fnmatch(pattern, slash ? slash + 1 : object, 0) == 0;
+}
+
+bool plan_is_chosen(struct plan_choice *c, const char *object)
+{
+    bool is_named = false, is_excluded = false, has_names = false;
+    char pattern[PATH_MAX];
+    const char *at = c->list;
+
+    for (unsigned number = 0; *at; number++, at += *at == ',') {
+        int bytes = (int)strcspn(at, ",");
+        bool excludes = *at == '!';
+        snprintf(pattern, sizeof pattern, "%.*s", bytes - excludes, at + excludes);
+        at += bytes;
+        has_names |= !excludes;
+        if (!matches(pattern, object))
+            continue;
+        c->matched |= 1ull << number;
+        if (excludes)
+            is_excluded = true;
+        else
+            is_named = true;
+    }
+    return !is_excluded && (is_named || !has_names);
+}
+
+/* Over a link to an earlier plan of the object. */
+void plan_choose(const struct plan_choice *c, const char *plan)
+{
+    char link_[PLAN_PATH_BYTES], made[PLAN_PATH_BYTES + 16];
+
+    if (!*c->list)
+        return;
+    snprintf(link_, sizeof link_, "%s%s", c->folder, strrchr(plan, '/'));
+    snprintf(made, sizeof made, "%s.%d", link_, (int)getpid());
+    if (link(plan, made) == 0 && rename(made, link_) == 0)
+        unlink(made); /* it stays if both were the same file */
 }
 
 /* ---- all plans ------------------------------------------------------------------------------- */

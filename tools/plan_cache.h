@@ -23,6 +23,22 @@ void plan_unload(const struct plan_view *v, uint64_t bytes);
 void plan_used(const char *plan, const char *object);
 void plan_remove(const char *plan);
 
+/*
+ * --access-objects=PATTERN[,PATTERN...]: a run that names objects has a folder of its own, which has links
+ * to the plans of just these.
+ */
+#define PATTERNS_MOST 64u
+struct plan_choice {
+    const char *list; /* "": all objects */
+    char folder[PATH_MAX];
+    uint64_t matched; /* bit n: pattern n matches an object */
+};
+int plan_choice_begin(struct plan_choice *c, const char *list, const char *folder,
+                      char err[TOOLS_ERROR_BYTES]);
+/* Is the object with this path to be checked? */
+bool plan_is_chosen(struct plan_choice *c, const char *object);
+void plan_choose(const struct plan_choice *c, const char *plan);
+
 struct kept_plan {
     char path[PLAN_PATH_BYTES];
     char id[2 * PLAN_BUILD_ID_MOST + 1]; /* the object's build-id, in hexadecimal digits */

@@ -61,26 +61,31 @@ static bool is_plan(const char *path)
     return is_valid;
 }
 
+struct target {
+    const char *folder;
+    struct plan_choice choice;
+};
+
 /* Has a plan been written? */
-static bool translate_file(const char *path, const char *folder, int64_t distance)
+static bool translate_file(const char *path, struct target *to, int64_t distance)
 {
     const struct translation how = {.distance = distance, .spill = SPILL_DEFAULT};
     char name[PLAN_NAME_BYTES], plan[PLAN_PATH_BYTES], err[TOOLS_ERROR_BYTES];
     struct plan *p = NULL;
     bool is_new = false;
 
-    if (plan_is_library(path) || translate_name(name, path, err))
+    if (!plan_is_chosen(&to->choice, path) || plan_is_library(path) ||
+        translate_name(name, path, err))
         return false;
-    snprintf(plan, sizeof plan, "%s/%s", folder, name);
-    if (is_plan(plan)) {
-        plan_used(plan, path);
-        return false;
-    }
-    if (translate_object(&p, path, &how, err) == 0)
+    snprintf(plan, sizeof plan, "%s/%s", to->folder, name);
+    bool is_kept = is_plan(plan);
+    if (!is_kept && translate_object(&p, path, &how, err) == 0)
         is_new = report_write_by(plan, plan_write, p) == 0;
-    if (is_new)
-        plan_used(plan, path);
     plan_free(p);
+    if (is_kept || is_new) {
+        plan_used(plan, path);
+        plan_choose(&to->choice, plan);
+    }
     return is_new;
 }
 
@@ -226,48 +231,72 @@ static void list_libraries(struct objects *all, const char *path)
 }
 
 /* A program and its libraries.  Has a plan been written? */
-static bool translate_all(const char *path, const char *folder)
+static bool translate_all(const char *path, struct target *to)
 {
     struct objects all = {.count = 0};
     bool is_new = false;
 
     list_libraries(&all, path);
-    is_new = translate_file(path, folder, 0);
+    is_new = translate_file(path, to, 0);
     for (unsigned i = 0; i < all.count; i++)
         if (all.path[i])
-            is_new |= translate_file(all.path[i], folder, DISTANCE_LIBRARY);
+            is_new |= translate_file(all.path[i], to, DISTANCE_LIBRARY);
     return is_new;
 }
 
-/* In a child of the launcher. */
-static void translate_programs(const char *program, const char *folder, uint64_t most)
+/*
+ * In a child of the launcher.  Returns the number of the first pattern of --access-objects that matches
+ * no object, from 1 on; 0: there is none.
+ */
+static int translate_programs(const char *program, struct target *to, uint64_t most)
 {
     char first[PATH_MAX], second[PATH_MAX];
 
     umask(077); /* the runtime takes no plan that others may write */
     read_programs(program, first, second);
-    bool is_new = translate_all(first, folder);
+    bool is_new = translate_all(first, to);
     if (*second)
-        is_new |= translate_all(second, folder);
+        is_new |= translate_all(second, to);
     if (is_new)
-        plans_bound(folder, most);
+        plans_bound(to->folder, most);
+    int number = 1;
+    for (const char *at = to->choice.list; *at; number++, at += *at == ',') {
+        if (!(to->choice.matched >> (number - 1) & 1))
+            return number;
+        at += strcspn(at, ",");
+    }
+    return 0;
 }
 
-int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYTES])
+static void warn_of_pattern(const char *list, int number, struct warnings *warnings)
+{
+    while (--number > 0)
+        list += strcspn(list, ",") + 1;
+    warnings_add(warnings,
+                 "option access-objects: '%.*s' matches no object that is loaded at the start",
+                 (int)strcspn(list, ","), list);
+}
+
+int plans_begin(struct options *o, const char *program, struct warnings *warnings,
+                char err[TOOLS_ERROR_BYTES])
 {
     char folder[PATH_MAX];
+    const char *list = option_text(o, "access-objects");
+    struct target to = {.folder = folder};
+    int status = 0;
 
     if (strcmp(option_text(o, "access"), "full") != 0)
         return 0;
     if (plan_folder(o, folder, err))
         return -ENOENT;
     make_folders(folder);
+    if (plan_choice_begin(&to.choice, list, folder, err))
+        return -EINVAL;
     pid_t child = fork();
-    if (child == 0) {
-        translate_programs(program, folder, option_size(o, "plans-size"));
-        _exit(0);
-    }
-    if (child > 0)
-        waitpid(child, NULL, 0);
-    return option_give(o, "plans", folder, err);
+    if (child == 0)
+        _exit(translate_programs(program, &to, option_size(o, "plans-size")));
+    if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+        WEXITSTATUS(status) > 0)
+        warn_of_pattern(list, WEXITSTATUS(status), warnings);
+    return option_give(o, "plans", to.choice.folder, err);
 }

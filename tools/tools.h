@@ -88,7 +88,8 @@ int check_stacks(const struct options *o, char err[TOOLS_ERROR_BYTES]);
  * --access=full: make the plans of the program at `program` and its libraries that are not kept, and set
  * --plans.  -errno: err has the reason.
  */
-int plans_begin(struct options *o, const char *program, char err[TOOLS_ERROR_BYTES]);
+int plans_begin(struct options *o, const char *program, struct warnings *warnings,
+                char err[TOOLS_ERROR_BYTES]);
 
 /* ---- rerun.c --------------------------------------------------------------------------------- */
 

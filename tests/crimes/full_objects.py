@@ -167,6 +167,22 @@ check("--verify of a damaged plan", plans("--verify", status=1),
 check("refused", by_hand("others"), {"child": "plan_refused"})
 check("none", by_hand("nowhere"), {"child": "no_plan"})
 
+# ---- --access-objects --------------------------------------------------------------------------------------------
+compiled("libsum.so", SUM, "-shared", "-fPIC")
+LATER = WORK + "/liblater.so"
+for patterns, program, library in (("libsum*", "no_plan", "checked"), ("!libsum*", "checked", "no_plan"),
+                                   ("*,!*/program", "no_plan", "checked"), (f"{WORK}/lib*,program", "checked", "checked"),
+                                   ("!program,!libsum.so", "no_plan", "no_plan"), ("program", "checked", "no_plan")):
+    for folder in ("chosen", "kept"):
+        found = run("./program", LATER, options=(f"--plans={WORK}/{folder}", "--access-objects=" + patterns))[2]
+        check(f"{patterns} in {folder}", reasons(found), {"program": program, "libsum.so": library, "liblater.so": "loaded_later"})
+    run("./program", LATER, options=(f"--plans={WORK}/kept",))
+log = run("./program", LATER, options=("--access-objects=program,none*,!other",))[1]
+check("nothing matches", "option access-objects: 'none*' matches no object that is loaded at the start" in log, True)
+check("all match", "access-objects" in run("./program", LATER, options=("--access-objects=program,!libsum.so",))[1], False)
+plans("--clear", folder="kept")
+check("--clear of links", [n for _, _, files in os.walk("kept") for n in files], [])
+
 # ---- the folder of plans: last uses, in seconds before now, by name ----------------------------------------------
 def names():
     return sorted(re.findall(r"^  .*/(\S+)$", plans(), re.M))
