@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define PLAN_MAGIC 0x4e414c5043545200ull /* "\0RTCPLAN" */
-#define PLAN_VERSION 3u
+#define PLAN_VERSION 4u
 #define PLAN_COPY_OFFSET 4096u
 #define PLAN_BUILD_ID_MOST 32u
 #define PLAN_SHADOW 0x7fff8000
@@ -89,7 +89,21 @@ struct plan_step {
 
 #define PLAN_STEPS_MOST 64u /* of a block */
 
-enum plan_kind { PLAN_READ = 1, PLAN_WRITE = 2 }; /* bits */
+/*
+ * Bits.  A string instruction accesses elements of plan_site.bytes at rsi or rdi, rcx of them if it is
+ * repeated.  Its checks examine the first and the last one.
+ */
+enum plan_kind {
+    PLAN_READ = 1,
+    PLAN_WRITE = 2,
+    PLAN_READS_RSI = 4,
+    PLAN_READS_RDI = 8,
+    PLAN_WRITES_RDI = 16,
+    PLAN_REPEATED = 32,
+    PLAN_OF_LAST = 64, /* the check examines the last element */
+    PLAN_KINDS = 127
+};
+#define PLAN_STRING (PLAN_READS_RSI | PLAN_READS_RDI | PLAN_WRITES_RDI)
 
 /*
  * A check whose code in the cold part begins at `cold` and ends where that of the next begins.  The

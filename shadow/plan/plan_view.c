@@ -122,7 +122,7 @@ static const char *check_sites(const struct plan_view *v)
     for (uint64_t n = 0; n < h->sites.count; n++) {
         const struct plan_site *s = &v->sites[n];
         if (s->cold < least || s->cold >= h->copy.count || s->original >= h->text_bytes ||
-            s->bytes == 0 || s->kind == 0 || s->kind > (PLAN_READ | PLAN_WRITE))
+            s->bytes == 0 || !(s->kind & (PLAN_READ | PLAN_WRITE)) || s->kind > PLAN_KINDS)
             return "a check is not valid";
         least = (uint64_t)s->cold + 1;
     }

@@ -20,22 +20,49 @@
 
 #include <errno.h>
 
+struct bad_access {
+    struct translated_site site;
+    uintptr_t at;
+    uint64_t bytes;
+};
+
+/*
+ * The whole range of a repeated string instruction.  Of its two checks, the first one that fails has it; the
+ * other one adds nothing: false.
+ */
+static bool find_elements(struct bad_access *bad, const void *context)
+{
+    uint32_t kind = bad->site.kind;
+    uint64_t count = context_register(context, CODE_COUNT);
+    if (!(kind & PLAN_REPEATED) || kind & PLAN_READS_RDI) /* one element, or until a comparison */
+        return true;
+    bad->at = context_register(context, kind & PLAN_WRITE ? CODE_COPY_TO : CODE_COPY_FROM);
+    uintptr_t last = bad->at + (count - 1) * bad->bytes;
+    if (!(kind & PLAN_OF_LAST) && access_allowed(last, bad->bytes) < bad->bytes)
+        return false;
+    bad->bytes *= count;
+    return true;
+}
+
 static bool is_bad_access(void *context)
 {
-    struct translated_site site;
+    struct bad_access bad;
     struct caller from;
     uintptr_t sp = context_sp(context);
     if (context_pc(context) != (uintptr_t)&translated_bad)
         return false; /* nothing is read at sp: it may be beyond the end of the stack */
-    if (translated_site(*(const uintptr_t *)sp, &site)) {
+    if (translated_site(*(const uintptr_t *)sp, &bad.site)) {
+        bad.at = translated_bad_address();
+        bad.bytes = bad.site.bytes;
         unwind_interrupted(context, &from);
-        from.value[DWARF_PC] = site.pc;
+        from.value[DWARF_PC] = bad.site.pc;
         from.value[DWARF_SP] = sp + TRANSLATED_STACK_BYTES;
-        fault_record(&(struct access){.at = (const void *)translated_bad_address(),
-                                      .bytes = site.bytes,
-                                      .is_write = site.is_write,
-                                      .pc = site.pc},
-                     &from, false, context);
+        if (find_elements(&bad, context))
+            fault_record(&(struct access){.at = (const void *)bad.at,
+                                          .bytes = bad.bytes,
+                                          .is_write = bad.site.kind & PLAN_WRITE,
+                                          .pc = bad.site.pc},
+                         &from, false, context);
     }
     context_set_pc(context, context_pc(context) + TRANSLATED_BAD_BYTES);
     return true;

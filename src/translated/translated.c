@@ -85,7 +85,7 @@ bool translated_site(uintptr_t returns_to, struct translated_site *out)
     const struct plan_site *s = o ? plan_site_at(&o->plan, (uint32_t)(returns_to - o->copy)) : NULL;
     if (!s)
         return false;
-    *out = (struct translated_site){o->text + s->original, s->bytes, s->kind & PLAN_WRITE};
+    *out = (struct translated_site){o->text + s->original, s->bytes, s->kind};
     return true;
 }
 

@@ -71,7 +71,7 @@ uintptr_t translated_copy_of(uintptr_t pc);
 struct translated_site {
     uintptr_t pc; /* original instruction */
     uint32_t bytes;
-    bool is_write;
+    uint32_t kind; /* enum plan_kind */
 };
 /* The check that has called the handler, by the return address on the stack.  false: none. */
 bool translated_site(uintptr_t returns_to, struct translated_site *out);

@@ -471,34 +471,137 @@ static NOINLINE void after_jump(void)
     drop(shared);
 }
 
-#define EACH_PLACE(DO) \
-    DO(partial)        \
-    DO(partial_word)   \
-    DO(crossing)       \
-    DO(one_byte)       \
-    DO(nothing)        \
-    DO(far_100)        \
-    DO(tail_5000)      \
-    DO(before_1)       \
-    DO(before_8)       \
-    DO(large_before)   \
-    DO(large_past)     \
-    DO(large_freed)    \
-    DO(read_freed)     \
-    DO(write_freed)    \
-    DO(later_freed)    \
-    DO(moved)          \
-    DO(shrunk)         \
-    DO(zeroed)         \
-    DO(aligned)        \
-    DO(array)          \
-    DO(member)         \
-    DO(loop)           \
-    DO(thread)         \
-    DO(handler)        \
-    DO(forked)         \
-    DO(sort)           \
-    DO(by_pointer)     \
+/* String instructions, as compilers put them in place of memset and memcpy. */
+#define FILL(instruction, to, count) \
+    __asm__ volatile(instruction : "+D"(to), "+c"(count) : "a"(0ul) : "memory")
+#define COPY(instruction, to, from, count) \
+    __asm__ volatile(instruction : "+D"(to), "+S"(from), "+c"(count) : : "memory", "cc")
+#define FIND(instruction, at, count, byte) \
+    __asm__ volatile(instruction : "+D"(at), "+c"(count) : "a"(byte) : "memory", "cc")
+
+static NOINLINE void string_fill(void)
+{
+    char *p = make(40), *to = p;
+    size_t count = 5 + (size_t)is_crime;
+    FILL("rep stosq", to, count); /* @string_fill wua 48 1 */
+    drop(p);
+}
+
+static NOINLINE void string_fill_bytes(void)
+{
+    char *p = make(21), *to = p + 1;
+    size_t count = 20 + (size_t)is_crime;
+    FILL("rep stosb", to, count); /* @string_fill_bytes wua 21 1 */
+    drop(p);
+}
+
+static NOINLINE void string_copy(void)
+{
+    char *p = make(64), *q = make(48), *from = q, *to = p;
+    size_t count = 12 + (size_t)is_crime;
+    COPY("rep movsl", to, from, count); /* @string_copy rua 52 1 */
+    drop(p);
+    drop(q);
+}
+
+static NOINLINE void string_copy_to(void)
+{
+    char *p = make(30), *q = make(64), *from = q, *to = p - is_crime;
+    size_t count = 15;
+    COPY("rep movsw", to, from, count); /* @string_copy_to wua 30 1 */
+    drop(p);
+    drop(q);
+}
+
+static NOINLINE void string_freed(void)
+{
+    char *p = make(64), *from = p, to[64], *end = to;
+    size_t count = 4;
+    if (is_crime)
+        drop(p);
+    COPY("rep movsq", end, from, count); /* @string_freed rua 32 1 */
+    sum += (uint64_t)to[3];
+    if (!is_crime)
+        drop(p);
+}
+
+static NOINLINE void string_one(void)
+{
+    char *p = make(24), *from = p + 16 + 8 * is_crime;
+    uint64_t word;
+    __asm__ volatile("lodsq" : "=a"(word), "+S"(from) : : "memory"); /* @string_one rua 8 1 */
+    sum += word;
+    drop(p);
+}
+
+/* Of a search, the first element. */
+static NOINLINE void string_search(void)
+{
+    char *p = make(24), *at = p + 23 + is_crime;
+    size_t count = 100;
+    p[23] = 'x';
+    FIND("repne scasb", at, count, 'x'); /* @string_search rua 1 1 */
+    sum += count > 90;
+    drop(p);
+}
+
+static NOINLINE void string_compare(void)
+{
+    char *p = make(24), *q = make(32), *from = p + 24 * is_crime, *to = q;
+    size_t count = 2;
+    q[0] = 'b';
+    COPY("cmp %%rcx, %%rcx\n repe cmpsb", to, from, count); /* @string_compare rua 1 1 */
+    drop(p);
+    drop(q);
+}
+
+/* Nothing is accessed. */
+static NOINLINE void string_of_none(void)
+{
+    char *p = make(24), *to = p + 24, *from = p - 1;
+    size_t count = 0;
+    COPY("rep movsq", to, from, count);
+    FILL("rep stosb", to, count);
+    drop(p);
+}
+
+#define EACH_PLACE(DO)    \
+    DO(partial)           \
+    DO(partial_word)      \
+    DO(crossing)          \
+    DO(one_byte)          \
+    DO(nothing)           \
+    DO(far_100)           \
+    DO(tail_5000)         \
+    DO(before_1)          \
+    DO(before_8)          \
+    DO(large_before)      \
+    DO(large_past)        \
+    DO(large_freed)       \
+    DO(read_freed)        \
+    DO(write_freed)       \
+    DO(later_freed)       \
+    DO(moved)             \
+    DO(shrunk)            \
+    DO(zeroed)            \
+    DO(aligned)           \
+    DO(array)             \
+    DO(member)            \
+    DO(loop)              \
+    DO(thread)            \
+    DO(handler)           \
+    DO(forked)            \
+    DO(sort)              \
+    DO(by_pointer)        \
+    DO(string_fill)       \
+    DO(string_fill_bytes) \
+    DO(string_copy)       \
+    DO(string_copy_to)    \
+    DO(string_freed)      \
+    DO(string_one)        \
+    DO(string_search)     \
+    DO(string_compare)    \
+    DO(string_of_none)    \
     DO(after_jump)
 
 /* ---- behaviour: jumps, calls ------------------------------------------------------------------- */

@@ -213,21 +213,11 @@ static int begins_with_check(void)
                                 i.o[1].type == ZYDIS_OPERAND_TYPE_REGISTER)));
 }
 
-static void verify_check(const struct one *i)
+/* The check of one access, and nothing but it. */
+static void verify_own_check(const ZydisDecodedOperand *o)
 {
-    const ZydisDecodedOperand *o = NULL;
     int64_t first, mask = 0;
     int saves;
-
-    for (unsigned n = 0; n < i->z.operand_count_visible; n++)
-        if (i->o[n].type == ZYDIS_OPERAND_TYPE_MEMORY)
-            o = &i->o[n];
-    must(o != NULL, "a check of no access");
-    must(plan.sites[site_of[original] - 1].bytes == o->size / 8, "another size");
-    if (!begins_with_check()) {
-        verify_covered(o);
-        return;
-    }
     ZydisRegister r = verify_address(o, &first);
     int saves_rax = next_is_fs(0, ZYDIS_REGISTER_RAX);
     saves = next_is(ZYDIS_MNEMONIC_LAHF);
@@ -244,6 +234,89 @@ static void verify_check(const struct one *i)
     if (saves_rax)
         must(next_is_fs(1, ZYDIS_REGISTER_RAX), "rax is lost");
     next_is_fs(1, r);
+}
+
+static void verify_check(const struct one *i)
+{
+    const ZydisDecodedOperand *o = NULL;
+
+    for (unsigned n = 0; n < i->z.operand_count_visible; n++)
+        if (i->o[n].type == ZYDIS_OPERAND_TYPE_MEMORY)
+            o = &i->o[n];
+    must(o != NULL, "a check of no access");
+    must(plan.sites[site_of[original] - 1].bytes == o->size / 8, "another size");
+    if (begins_with_check())
+        verify_own_check(o);
+    else
+        verify_covered(o);
+}
+
+/* ---- string instructions --------------------------------------------------------------------- */
+
+/* One of its operands in memory; `is_last`: of rcx elements. */
+static ZydisDecodedOperand element_of(const struct one *i, ZydisRegister base, int is_last)
+{
+    ZydisDecodedOperand o = {.type = ZYDIS_OPERAND_TYPE_MEMORY};
+
+    for (unsigned n = 0; n < i->z.operand_count; n++)
+        if (i->o[n].type == ZYDIS_OPERAND_TYPE_MEMORY && i->o[n].mem.base == base)
+            o = i->o[n];
+    must(o.size > 0, "a check of another register");
+    if (is_last) {
+        o.mem.index = ZYDIS_REGISTER_RCX;
+        o.mem.scale = (uint8_t)(o.size / 8);
+        o.mem.disp.has_displacement = true;
+        o.mem.disp.value = -(o.size / 8);
+    }
+    return o;
+}
+
+/* The register and the kind of the next check, by its address. */
+static ZydisDecodedOperand next_element(const struct one *string)
+{
+    uint32_t before = at;
+    struct one i = next();
+
+    if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV && is_fs(&i.o[0]))
+        i = next();
+    at = before;
+    if (i.z.mnemonic == ZYDIS_MNEMONIC_MOV)
+        return element_of(string, i.o[1].reg.value, 0);
+    return element_of(string, i.o[1].mem.base, i.o[1].mem.index == ZYDIS_REGISTER_RCX);
+}
+
+static int may_stop(const struct one *i)
+{
+    return (i->z.attributes & (ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+}
+
+/* Each side is checked; a repeated instruction at its end, too, and not at all if rcx is 0. */
+static void verify_string(const struct one *string)
+{
+    int is_repeated = next_is(ZYDIS_MNEMONIC_JRCXZ);
+    uint32_t over = 0;
+    unsigned checks = 0, of_last = 0, sides = 0;
+
+    must(is_repeated == (may_stop(string) || string->z.attributes & ZYDIS_ATTRIB_HAS_REP),
+         "repeated or not");
+    if (is_repeated) {
+        must(plan.copy[at - 1] == 2 && next_is(ZYDIS_MNEMONIC_JMP) && plan.copy[at - 1] == 5,
+             "no jump over");
+        struct one jump = next();
+        must(jump.z.mnemonic == ZYDIS_MNEMONIC_JMP, "no jump");
+        over = at + (uint32_t)jump.o[0].imm.value.s;
+    }
+    for (; begins_with_check(); checks++) {
+        ZydisDecodedOperand o = next_element(string);
+        of_last += o.mem.index == ZYDIS_REGISTER_RCX;
+        verify_own_check(&o);
+    }
+    for (unsigned n = 0; n < string->z.operand_count; n++)
+        sides += string->o[n].type == ZYDIS_OPERAND_TYPE_MEMORY;
+    must(!is_repeated || at == over, "another end");
+    must(is_repeated && !may_stop(string) ? of_last >= 1 && checks <= 2 * sides : checks == sides,
+         "another number of checks");
+    checked.first = checked.end = 0;
 }
 
 /* ---- the instruction ------------------------------------------------------------------------- */
@@ -335,7 +408,9 @@ static void verify_step(const struct plan_step *step, uint32_t copy)
     must(want.z.length == step->original, "another length");
     if (is_label[original])
         checked.first = checked.end = 0;
-    if (site_of[original])
+    if (site_of[original] && want.z.meta.category == ZYDIS_CATEGORY_STRINGOP)
+        verify_string(&want);
+    else if (site_of[original])
         verify_check(&want);
     verify_instruction(&want);
     forget(&want);

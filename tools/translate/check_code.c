@@ -82,26 +82,26 @@ static void add_sites(struct emission *e, struct check *k, const struct group *g
     k->count = g->count;
     for (uint32_t n = 0; n < g->count; n++) {
         e->sites = grown(e->sites, e->site_count, sizeof *e->sites);
-        e->sites[e->site_count++] = (struct site){.instruction = g->at[n]};
+        e->sites[e->site_count++] =
+            (struct site){.instruction = g->at[n],
+                          .operand = g->count == 1 ? g->operand : e->code->at[g->at[n]].operand};
         e->is_served[g->at[n]] = n > 0;
     }
 }
 
-void emit_check(struct emission *e, uint32_t n)
+void emit_group(struct emission *e, const struct group *g)
 {
     struct check k = {.miss = 0};
-    struct group g;
 
-    group_find(e, n, &g);
-    add_sites(e, &k, &g);
-    check_plan(&k, &e->code->at[n], e->live[n]);
-    if (g.is_wide) {
-        k.window = (uint8_t)(g.operand.bytes / 8);
+    add_sites(e, &k, g);
+    check_plan(&k, &e->sites[k.first].operand, e->live[g->at[0]]);
+    if (g->is_wide) {
+        k.window = (uint8_t)(g->operand.bytes / 8);
         k.mask = 7;
     }
     if (k.spills)
         put_store_fs(&e->out, k.scratch, spill_at(e, SPILL_SCRATCH));
-    put_lea(&e->out, k.scratch, &g.operand);
+    put_lea(&e->out, k.scratch, &g->operand);
     if (k.saves_flags)
         put_save_flags(e, &k);
     put_comparison(e, &k);
@@ -112,4 +112,12 @@ void emit_check(struct emission *e, uint32_t n)
         put_load_fs(&e->out, k.scratch, spill_at(e, SPILL_SCRATCH));
     e->checks = grown(e->checks, e->check_count, sizeof *e->checks);
     e->checks[e->check_count++] = k;
+}
+
+void emit_check(struct emission *e, uint32_t n)
+{
+    struct group g;
+
+    group_find(e, n, &g);
+    emit_group(e, &g);
 }

@@ -24,10 +24,10 @@ static int8_t first_outside(uint32_t used)
  * The scratch register is not part of the address, which the cold part computes again.  Flags are
  * saved in rax, where the address may need it until then.
  */
-void check_plan(struct check *k, const struct instruction *i, uint32_t live)
+void check_plan(struct check *k, const struct operand *o, uint32_t live)
 {
-    uint32_t address = address_registers(&i->operand);
-    unsigned bytes = i->operand.bytes;
+    uint32_t address = address_registers(o);
+    unsigned bytes = o->bytes;
 
     k->saves_flags = (live & FLAGS) != 0;
     k->saves_rax = k->saves_flags && ((live | address) & BIT(RAX));

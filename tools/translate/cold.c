@@ -149,7 +149,7 @@ static void put_routines(struct emission *e, struct routines *routines)
     for (uint32_t n = 0; n < e->check_count; n++) {
         const struct check *k = &e->checks[n];
         for (uint32_t s = k->first; s < k->first + k->count; s++) {
-            unsigned bytes = e->code->at[e->sites[s].instruction].operand.bytes;
+            unsigned bytes = e->sites[s].operand.bytes;
             uint32_t *at = &routines->at[k->scratch][bytes];
             if (!*at)
                 *at = put_routine(e, k->scratch, bytes);
@@ -174,7 +174,7 @@ static void put_address_again(struct emission *e, const struct check *k, const s
 static void put_site(struct emission *e, const struct check *k, struct site *s,
                      const struct routines *routines)
 {
-    const struct operand *o = &e->code->at[s->instruction].operand;
+    const struct operand *o = &s->operand;
 
     s->cold = e->out.bytes;
     put_address_again(e, k, o);

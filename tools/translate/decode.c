@@ -105,6 +105,8 @@ static void read_instruction(struct instruction *i, const struct decoded *d)
     i->is_nop = is_nop(d);
     if (d->z.mnemonic == ZYDIS_MNEMONIC_DIV || d->z.mnemonic == ZYDIS_MNEMONIC_IDIV)
         i->special |= INSN_MAY_TRAP;
+    if (d->z.mnemonic == ZYDIS_MNEMONIC_STD)
+        i->special |= INSN_BACKWARDS;
     read_branch(i, d);
     read_registers(i, d);
     read_flags(i, d);

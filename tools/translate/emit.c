@@ -123,6 +123,8 @@ static void emit_one(struct emission *e, uint32_t n)
     e->copy_of[n] = e->out.bytes;
     if (i->access == ACCESS_CHECKED && !e->is_served[n])
         emit_check(e, n);
+    else if (i->access == ACCESS_STRING && i->string && !e->is_backwards)
+        emit_string_checks(e, n);
     put_instruction(e, n);
     if (needs_jump(e, n)) {
         uint32_t after = code_after(e->code, n);
@@ -163,6 +165,8 @@ void emit(struct emission *e)
     e->copy_of = zeroed(e->code->count, sizeof *e->copy_of);
     e->is_short = zeroed(e->code->count, sizeof *e->is_short);
     e->is_served = zeroed(e->code->count, sizeof *e->is_served);
+    for (uint32_t n = 0; n < e->code->count; n++)
+        e->is_backwards |= (e->code->at[n].special & INSN_BACKWARDS) != 0;
     e->is_label = labels_find(e->code, e->object, e->is_target);
     emit_body(e);
     find_short(e);

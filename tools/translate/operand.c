@@ -202,6 +202,39 @@ static bool is_stack_of(const ZydisDecodedOperand *o)
     return o->visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT && register_of(o->mem.base) == RSP;
 }
 
+/* What a string instruction accesses; 0: not by rsi and rdi alone. */
+static uint8_t string_kinds(const struct decoded *d)
+{
+    unsigned kinds = 0;
+
+    for (unsigned n = 0; n < d->z.operand_count; n++) {
+        const ZydisDecodedOperand *o = &d->operands[n];
+        if (o->type != ZYDIS_OPERAND_TYPE_MEMORY)
+            continue;
+        if (o->mem.segment == ZYDIS_REGISTER_FS || o->mem.segment == ZYDIS_REGISTER_GS ||
+            d->z.address_width != 64)
+            return 0;
+        if (register_of(o->mem.base) == RSI)
+            kinds |= PLAN_READS_RSI;
+        else
+            kinds |= WRITES(o) ? PLAN_WRITES_RDI : PLAN_READS_RDI;
+    }
+    return (uint8_t)kinds;
+}
+
+static void read_string(struct instruction *i, const struct decoded *d)
+{
+    const ZydisInstructionAttributes stops = ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+
+    if (d->z.meta.category != ZYDIS_CATEGORY_STRINGOP)
+        return;
+    i->string = string_kinds(d);
+    if (i->string && d->z.attributes & (ZYDIS_ATTRIB_HAS_REP | stops))
+        i->string |= PLAN_REPEATED;
+    if (d->z.attributes & stops)
+        i->special |= INSN_STOPS;
+}
+
 static void read_access(struct instruction *i, const struct decoded *d,
                         const ZydisDecodedOperand *o)
 {
@@ -216,6 +249,8 @@ static void read_access(struct instruction *i, const struct decoded *d,
         .scale = o->mem.scale ? o->mem.scale : 1,
         .kind = (uint8_t)((READS(o) ? PLAN_READ : 0) | (WRITES(o) ? PLAN_WRITE : 0)),
         .bytes = o->size / 8};
+    if (i->access == ACCESS_STRING)
+        read_string(i, d);
 }
 
 static void read_pc(struct instruction *i, const struct decoded *d, const ZydisDecodedOperand *o)

@@ -49,8 +49,8 @@ static void make_sites(struct plan *p, const struct emission *e)
         const struct instruction *i = &e->code->at[e->sites[n].instruction];
         p->sites[n] = (struct plan_site){.cold = e->sites[n].cold,
                                          .original = i->offset,
-                                         .bytes = i->operand.bytes,
-                                         .kind = i->operand.kind};
+                                         .bytes = e->sites[n].operand.bytes,
+                                         .kind = e->sites[n].operand.kind};
     }
 }
 

@@ -7,7 +7,7 @@
 #include "translate_priv.h"
 
 static void count_accesses(struct plan_statistics *s, const struct code *c,
-                           const struct functions *f)
+                           const struct functions *f, bool is_backwards)
 {
     uint64_t ignored = 0;
     uint64_t *counts[] = {
@@ -26,7 +26,10 @@ static void count_accesses(struct plan_statistics *s, const struct code *c,
             continue;
         s->instructions++;
         s->accesses += i->access != ACCESS_NONE;
-        ++*counts[i->access];
+        if (i->string && !is_backwards)
+            s->checks++;
+        else
+            ++*counts[i->access];
     }
 }
 
@@ -75,7 +78,7 @@ static struct plan *translate(const struct object *o, const struct translation *
     unwind_make(&e.unwind, &e);
     patches_make(&patches, &e, is_target);
     count_functions(&s, o, &f);
-    count_accesses(&s, &c, &f);
+    count_accesses(&s, &c, &f, e.is_backwards);
     count_checks(&s, &e, &patches);
     e.out.is_far |= patches.is_far;
     p = plan_make(&e, &patches, &s);

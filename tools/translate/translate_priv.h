@@ -116,6 +116,8 @@ enum {
     INSN_LEA = 4,      /* it takes an address and does not access it */
     INSN_UNMOVABLE = 8,
     INSN_MAY_TRAP = 16, /* a division */
+    INSN_STOPS = 32,    /* repeated until a comparison: the last element is not known */
+    INSN_BACKWARDS = 64 /* string instructions after it may go downwards */
 };
 
 /* How its explicit memory operand is treated. */
@@ -150,6 +152,7 @@ struct instruction {
     uint8_t condition;    /* of FLOW_BRANCH: the low 4 bits of its opcode */
     uint8_t displacement; /* of INSN_BY_PC: the position of its 4 bytes */
     bool is_nop;
+    uint8_t string; /* of ACCESS_STRING: enum plan_kind; 0: it is not checked */
     struct operand operand;
 };
 
@@ -212,6 +215,7 @@ bool *labels_find(const struct code *c, const struct object *o, const bool *is_t
 struct site {
     uint32_t instruction;
     uint32_t cold;
+    struct operand operand;
 };
 
 /* How a group of accesses is checked. */
@@ -225,7 +229,7 @@ struct check {
     uint32_t back;  /* where the cold part returns to */
 };
 
-void check_plan(struct check *k, const struct instruction *i, uint32_t live);
+void check_plan(struct check *k, const struct operand *o, uint32_t live);
 
 /* ---- encode.c -------------------------------------------------------------------------------- */
 
@@ -267,6 +271,7 @@ struct emission {
     bool *is_short;    /* of each branch: with 8 bits */
     bool *is_label;    /* of each instruction */
     bool *is_served;   /* of each: it is in a group, but not the first */
+    bool is_backwards; /* some string instructions may go downwards */
     struct check *checks;
     uint32_t check_count;
     struct site *sites;
@@ -278,6 +283,9 @@ struct emission {
 
 void emit(struct emission *e);
 void emit_check(struct emission *e, uint32_t instruction);
+/* The check of a group, before the first of its instructions. */
+void emit_group(struct emission *e, const struct group *g);
+void emit_string_checks(struct emission *e, uint32_t instruction); /* strings.c */
 void emit_cold(struct emission *e);
 void emission_free(struct emission *e);
 int32_t spill_at(const struct emission *e, enum plan_spill word);

@@ -98,7 +98,10 @@ bool code_is_signal_return(const uint8_t *code);
 
 #define CODE_REGISTERS 16u
 #define NO_REGISTER 0xffu
-#define CODE_COPY_TO 7u /* the register with the destination of a string instruction */
+/* Registers of string instructions: source, destination, number of elements. */
+#define CODE_COPY_FROM 6u
+#define CODE_COPY_TO 7u
+#define CODE_COUNT 1u
 
 /* An instruction that reads and writes its operand writes it: so does the kernel describe it. */
 enum operand_access { OPERAND_UNKNOWN, OPERAND_READ, OPERAND_WRITE };

@@ -127,20 +127,20 @@ static void all_is_live_before_unknown_code(void **state)
 /* The choice of registers by what is live. */
 static void the_check_uses_what_is_not_live(void **state)
 {
-    struct instruction i = {.operand = {.base = RDI, .index = NO_REGISTER, .bytes = 4, .scale = 1}};
+    struct operand o = {.base = RDI, .index = NO_REGISTER, .bytes = 4, .scale = 1};
     struct check k = {0};
 
     (void)state;
-    check_plan(&k, &i, BIT(RDI) | BIT(RAX));
+    check_plan(&k, &o, BIT(RDI) | BIT(RAX));
     assert_int_equal(k.scratch, RCX);
     assert_false(k.spills || k.saves_flags || k.saves_rax);
     k = (struct check){0};
-    check_plan(&k, &i, LIVE_ALL);
+    check_plan(&k, &o, LIVE_ALL);
     assert_int_equal(k.scratch, RCX); /* not rax, which gets the flags */
     assert_true(k.spills && k.saves_flags && k.saves_rax);
     k = (struct check){0};
-    i.operand.base = RAX;
-    check_plan(&k, &i, FLAGS); /* rax is dead, but the address of the check */
+    o.base = RAX;
+    check_plan(&k, &o, FLAGS); /* rax is dead, but the address of the check */
     assert_true(!k.spills && k.saves_flags && k.saves_rax);
 }
 

@@ -89,6 +89,8 @@ bool code_is_signal_return(const uint8_t *code);
 #define CODE_REGISTERS 32u
 #define NO_REGISTER 0xffu
 #define CODE_COPY_TO 0u
+#define CODE_COPY_FROM 1u
+#define CODE_COUNT 2u
 
 /*
  * The memory operand of an instruction, or the target of its branch. Registers have the numbers of
