@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,6 +151,25 @@ static int check_beside(char *path, const struct stat *old)
     return old && stat(folder, &st) == 0 && is_protected(&st, old) ? -EPERM : 0;
 }
 
+/* A link to nothing: can its target be created? Of a relative target, in the folder of the link. */
+static int check_target(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char target[PATH_MAX], *whole;
+    ssize_t bytes = readlink(path, target, sizeof target - 1);
+    int err;
+
+    if (bytes < 0)
+        return -errno;
+    target[bytes] = '\0';
+    if (asprintf(&whole, "%.*s%s", *target == '/' || !slash ? 0 : (int)(slash + 1 - path), path,
+                 target) < 0)
+        whole = xalloc(NULL);
+    err = check_beside(whole, NULL);
+    free(whole);
+    return err;
+}
+
 int write_whole_check(const char *path)
 {
     struct stat st;
@@ -162,7 +182,7 @@ int write_whole_check(const char *path)
     else if (S_ISDIR(st.st_mode))
         err = -EISDIR;
     else if (!is_there && !is_device(path))
-        err = 0; /* a link to nothing: the kernel creates its target, if it can */
+        err = check_target(path);
     else
         err = access(path, W_OK) < 0 ? -errno : 0;
     free(real);

@@ -391,13 +391,15 @@ def files_to_replace(stage):
     os.chmod(locked + '/file', 0o666)
     os.symlink(room + '/file', locked + '/out')
     os.symlink(locked + '/file', room + '/in')
-    os.symlink(locked + '/none', room + '/lost')  # replaced itself: it has no target
+    os.symlink(locked + '/none', room + '/lost')
+    os.symlink('none', room + '/link')  # its target is created
     os.chmod(locked, 0o555)
-    for path in room + '/file', locked + '/out', room + '/lost', room + '/new':
+    for path in room + '/file', locked + '/out', room + '/link', room + '/new':
         got = run(stage, '-q', '--json=' + path, 'true')
         must(got == (0, '', '') and json.load(open(path)), path, got)
-    must(os.stat(room + '/file').st_mode & 0o777 == 0o444 and os.path.islink(locked + '/out'), 'mode, link')
-    for path, why in ((locked + '/file', 'Permission denied'), (room + '/in', 'Permission denied'), (locked + '/new', 'Permission denied'),
+    must(os.stat(room + '/file').st_mode & 0o777 == 0o444 and os.path.islink(locked + '/out') and os.path.islink(room + '/link') and
+         os.path.isfile(room + '/none'), 'mode, link')
+    for path, why in ((locked + '/file', 'Permission denied'), (room + '/in', 'Permission denied'), (locked + '/new', 'Permission denied'), (room + '/lost', 'Permission denied'),
                       (room + '/file/', 'Not a directory')):
         got = run(stage, '-q', '--json=' + path, 'echo', 'started')
         must(got == (125, '', 'rtcheck: %s cannot be written: %s\n' % (path, why)), got)
