@@ -178,6 +178,19 @@ bool plan_is_chosen(struct plan_choice *c, const char *object)
     return !is_excluded && (is_named || !has_names);
 }
 
+static void link_of(char out[PLAN_PATH_BYTES], const struct plan_choice *c, const char *plan)
+{
+    snprintf(out, PLAN_PATH_BYTES, "%s%s", c->folder, strrchr(plan, '/'));
+}
+
+bool plan_is_linked(const struct plan_choice *c, const char *plan)
+{
+    char link_[PLAN_PATH_BYTES];
+
+    link_of(link_, c, plan);
+    return access(link_, F_OK) == 0;
+}
+
 /* Over a link to an earlier plan of the object. */
 void plan_choose(const struct plan_choice *c, const char *plan)
 {
@@ -185,7 +198,7 @@ void plan_choose(const struct plan_choice *c, const char *plan)
 
     if (!*c->list)
         return;
-    snprintf(link_, sizeof link_, "%s%s", c->folder, strrchr(plan, '/'));
+    link_of(link_, c, plan);
     snprintf(made, sizeof made, "%s.%d", link_, (int)getpid());
     if (link(plan, made) == 0 && rename(made, link_) == 0)
         unlink(made); /* it stays if both were the same file */

@@ -38,6 +38,8 @@ int plan_choice_begin(struct plan_choice *c, const char *list, const char *folde
 /* Is the object with this path to be checked? */
 bool plan_is_chosen(struct plan_choice *c, const char *object);
 void plan_choose(const struct plan_choice *c, const char *plan);
+/* Does plan_choose have nothing to add? */
+bool plan_is_linked(const struct plan_choice *c, const char *plan);
 
 struct kept_plan {
     char path[PLAN_PATH_BYTES];

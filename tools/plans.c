@@ -61,6 +61,25 @@ static bool is_plan(const char *path)
     return is_valid;
 }
 
+/*
+ * The runtime has removed the link to a plan that is damaged, if one is missing: so such a plan is
+ * verified whole.
+ */
+static bool is_kept(const struct plan_choice *choice, const char *path)
+{
+    struct plan_view view;
+    uint64_t bytes;
+
+    if (!is_plan(path))
+        return false;
+    if (plan_is_linked(choice, path))
+        return true;
+    if (plan_load(&view, path, &bytes))
+        return false;
+    plan_unload(&view, bytes);
+    return true;
+}
+
 struct target {
     const char *folder;
     struct plan_choice choice;
@@ -78,11 +97,11 @@ static bool translate_file(const char *path, struct target *to, int64_t distance
         translate_name(name, path, err))
         return false;
     snprintf(plan, sizeof plan, "%s/%s", to->folder, name);
-    bool is_kept = is_plan(plan);
-    if (!is_kept && translate_object(&p, path, &how, err) == 0)
+    bool kept = is_kept(&to->choice, plan);
+    if (!kept && translate_object(&p, path, &how, err) == 0)
         is_new = report_write_by(plan, plan_write, p) == 0;
     plan_free(p);
-    if (is_kept || is_new) {
+    if (kept || is_new) {
         plan_used(plan, path);
         plan_choose(&to->choice, plan);
     }

@@ -180,6 +180,17 @@ for patterns, program, library in (("libsum*", "no_plan", "checked"), ("!libsum*
 log = run("./program", LATER, options=("--access-objects=program,none*,!other",))[1]
 check("nothing matches", "option access-objects: 'none*' matches no object that is loaded at the start" in log, True)
 check("all match", "access-objects" in run("./program", LATER, options=("--access-objects=program,!libsum.so",))[1], False)
+# A plan whose code is damaged: the runtime removes it, or its link, and the next run makes it again.
+for options in (), ("--access-objects=program",):
+    run("./program", LATER, options=(f"--plans={WORK}/kept", *options))
+    (damaged,) = [p.path[:-5] + ".plan" for p in os.scandir("kept") if p.name.endswith(".name") and open(p).read() == f"{WORK}/program\n"]
+    with open(damaged, "r+b") as file:
+        file.seek(os.path.getsize(damaged) - 9)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    found = [reasons(run("./program", LATER, options=(f"--plans={WORK}/kept", *options))[2])["program"] for _ in range(2)]
+    check(f"damaged {options}", found, ["plan_refused", "checked"])
 plans("--clear", folder="kept")
 check("--clear of links", [n for _, _, files in os.walk("kept") for n in files], [])
 
