@@ -5,7 +5,8 @@
  *
  *   - the heap: readable and writable;
  *   - addresses at which programs usually have memory (usual[]): a page of zeros;
- *   - other addresses: opened by the fault of the first check that reads it, in pieces of OPENED_BYTES.
+ *   - other addresses: opened by the fault of the first check that reads it, in pieces of OPENED_BYTES,
+ *     writable, since a piece may contain shadow of the heap or of memory that the program has poisoned.
  *
  * So wild pointers into the shadow fault as they do without it, in the program, in libc and in the
  * kernel; and of a check of such a pointer, too, since the shadow of the shadow is never opened.
@@ -60,7 +61,7 @@ bool byte_shadow_open(uintptr_t at)
         return false;
     if (byte_shadow_contains(first))
         first = SHADOW_END;
-    return !open_shadow(first, end < ADDRESSES_END ? end : ADDRESSES_END, PROT_READ);
+    return !open_shadow(first, end < ADDRESSES_END ? end : ADDRESSES_END, PROT_READ | PROT_WRITE);
 }
 
 static int open_heaps_shadow(void)

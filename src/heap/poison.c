@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #define GRANULE 8u
+#define REGION_MOST (1ull << 40)
 
 _Atomic bool byte_shadow_has_poison;
 
@@ -31,8 +32,9 @@ static bool is_open(uint8_t shadow)
 
 static bool is_memory(uintptr_t at, uint64_t bytes)
 {
-    return byte_shadow_is_on && bytes && at < ADDRESSES_END && bytes <= ADDRESSES_END - at &&
-           !byte_shadow_contains(at) && !byte_shadow_contains(at + bytes - 1);
+    return byte_shadow_is_on && bytes && bytes <= REGION_MOST && at < ADDRESSES_END &&
+           bytes <= ADDRESSES_END - at && !byte_shadow_contains(at) &&
+           !byte_shadow_contains(at + bytes - 1);
 }
 
 static bool is_in_heap(uintptr_t at, uint64_t bytes)
@@ -49,17 +51,10 @@ static bool make_writable(uintptr_t at, uint64_t bytes)
     return !os_sandboxed() && !os_protect((void *)first, end - first, PROT_READ | PROT_WRITE);
 }
 
-/* Shadow outside of the heap's may be closed. */
-static bool is_readable(uintptr_t at, uint64_t bytes)
-{
-    return is_in_heap(at, bytes) || (os_is_readable((uintptr_t)shadow_of(at)) &&
-                                     os_is_readable((uintptr_t)shadow_of(at + bytes - 1)));
-}
-
 static bool may_be_poisoned(uintptr_t at, uint64_t bytes)
 {
     return atomic_load_explicit(&byte_shadow_has_poison, memory_order_relaxed) &&
-           is_memory(at, bytes) && is_readable(at, bytes);
+           is_memory(at, bytes);
 }
 
 /* The granule has `kept` bytes before the poison, which reaches to its end. */
@@ -90,30 +85,49 @@ static void unpoison_granule(uint8_t *s, uint8_t first)
         *s = first;
 }
 
+#define PAGE_COVERS ((uintptr_t)GRANULE * PAGE_BYTES)
+
+/* Shadow outside of the heap's may be closed: then nothing there was poisoned. */
+static bool is_closed(uintptr_t at)
+{
+    return !is_in_heap(at, 1) && !os_is_readable((uintptr_t)shadow_of(at));
+}
+
+/* The first granule from `granule` on whose shadow can be read; the one before it could be, or there is none. */
+static uintptr_t next_open(uintptr_t granule, uintptr_t at)
+{
+    while ((granule <= at || granule % PAGE_COVERS == 0) && is_closed(granule))
+        granule = align_down(granule, PAGE_COVERS) + PAGE_COVERS;
+    return granule;
+}
+
 void byte_shadow_unpoison(uintptr_t at, uint64_t bytes)
 {
-    uintptr_t end = at + bytes;
-    uint8_t *s = shadow_of(at), *last = shadow_of(end);
+    uintptr_t end = at + bytes, granule = align_down(at, GRANULE);
     if (!may_be_poisoned(at, bytes))
         return;
-    for (; s < last; s++)
-        if (!is_open(*s) || *s) /* no writes to shadow that was never poisoned */
-            unpoison_granule(s, 0);
-    if (end % GRANULE && *last)
-        unpoison_granule(last, end % GRANULE);
+    for (; (granule = next_open(granule, at)) < end; granule += GRANULE) {
+        uint8_t *s = shadow_of(granule);
+        if (*s) /* no writes to shadow that was never poisoned */
+            unpoison_granule(s, end - granule < GRANULE ? end % GRANULE : 0);
+    }
+}
+
+/* The first poisoned byte of a granule, which may be before `at`; 0: none. */
+static uintptr_t poison_in(uintptr_t granule)
+{
+    uint8_t s = *shadow_of(granule);
+    return s == BYTE_SHADOW_POISONED ? granule : is_open(s) && s ? granule + s : 0;
 }
 
 uint64_t byte_shadow_unpoisoned(uintptr_t at, uint64_t bytes)
 {
-    uintptr_t end = at + bytes;
+    uintptr_t end = at + bytes, granule = align_down(at, GRANULE);
     if (!may_be_poisoned(at, bytes))
         return bytes;
-    for (uintptr_t granule = align_down(at, GRANULE); granule < end; granule += GRANULE) {
-        uint8_t s = *shadow_of(granule);
-        uintptr_t poisoned = s == BYTE_SHADOW_POISONED ? granule
-                             : is_open(s) && s         ? granule + s
-                                                       : end;
-        if (poisoned < end && poisoned < granule + GRANULE)
+    for (; (granule = next_open(granule, at)) < end; granule += GRANULE) {
+        uintptr_t poisoned = poison_in(granule);
+        if (poisoned && poisoned < end)
             return poisoned > at ? poisoned - at : 0;
     }
     return bytes;
