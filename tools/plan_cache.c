@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,18 +29,25 @@
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
+bool plan_is_near(void)
+{
+    int persona = personality(0xffffffff); /* asks, and sets nothing */
+
+    return persona != -1 && persona & ADDR_NO_RANDOMIZE;
+}
+
 int plan_folder(const struct options *o, char out[PATH_MAX], char err[TOOLS_ERROR_BYTES])
 {
     const char *given = option_text(o, "plans"), *cache = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
+               *home = getenv("HOME"), *near = plan_is_near() ? "/near" : "";
     bool by_cache = cache && *cache == '/';
     int n;
 
     if (*given)
-        n = snprintf(out, PATH_MAX, "%s", given);
+        n = snprintf(out, PATH_MAX, "%s%s", given, near);
     else if (by_cache || (home && *home == '/'))
-        n = snprintf(out, PATH_MAX, "%s%s/rtcheck/plans", by_cache ? cache : home,
-                     by_cache ? "" : "/.cache");
+        n = snprintf(out, PATH_MAX, "%s%s/rtcheck/plans%s", by_cache ? cache : home,
+                     by_cache ? "" : "/.cache", near);
     else
         return fail(err, -ENOENT,
                     "no folder for plans: neither XDG_CACHE_HOME nor HOME is set (--plans=DIR)");

@@ -12,8 +12,13 @@
 
 #define PLAN_PATH_BYTES (PATH_MAX + 2 * PLAN_BUILD_ID_MOST + 16)
 
-/* --plans, or the default. */
+/*
+ * --plans, or the default; in it, `near` where addresses are not randomized (setarch -R, gdb): there is less
+ * room above the libraries.
+ */
 int plan_folder(const struct options *o, char out[PATH_MAX], char err[TOOLS_ERROR_BYTES]);
+
+bool plan_is_near(void);
 
 /* Map and verify a plan; NULL, or why the runtime would refuse it. */
 const char *plan_load(struct plan_view *out, const char *path, uint64_t *bytes);

@@ -39,8 +39,12 @@ static void make_folders(char *path)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* Above the libraries there is room, and below them is the runtime's memory.  0: see translate.h. */
+/*
+ * Above the libraries there is room, and below them is the runtime's memory.  If addresses are not
+ * randomized, the stack is 128 MiB above the first library.  0: see translate.h.
+ */
 #define DISTANCE_LIBRARY (512ll << 20)
+#define DISTANCE_NEAR (96ll << 20)
 
 /*
  * A plan of another version, or one that is not whole, is made again.  The runtime verifies the rest,
@@ -255,11 +259,13 @@ static bool translate_all(const char *path, struct target *to)
     struct objects all = {.count = 0};
     bool is_new = false;
 
+    int64_t distance = plan_is_near() ? DISTANCE_NEAR : DISTANCE_LIBRARY;
+
     list_libraries(&all, path);
     is_new = translate_file(path, to, 0);
     for (unsigned i = 0; i < all.count; i++)
         if (all.path[i])
-            is_new |= translate_file(all.path[i], to, DISTANCE_LIBRARY);
+            is_new |= translate_file(all.path[i], to, distance);
     return is_new;
 }
 

@@ -129,6 +129,16 @@ for line in ("/usr/bin/env child", "/usr/bin/env -S child", "/usr/bin/env -S -u 
     found = run("./script", options=(f"--plans={WORK}/scripts",), variables={"PATH": "/nowhere::" + os.environ["PATH"]})[2]
     check(f"script of {line}", reasons(found), {"env": "checked", "child": "checked"})
 
+# Without randomized addresses there is little room above the libraries.
+compiled("libsum.so", SUM, "-shared", "-fPIC")
+done = subprocess.run(["/usr/bin/setarch", "-R", BUILD + "/bin/rtcheck", "--access=full", "--leaks=no", "--json=near.json",
+                       "--log-file=near.log", f"--plans={WORK}/randomized", "./program", WORK + "/liblater.so"], env=ENVIRONMENT,
+                      capture_output=True, text=True, timeout=60, check=False)
+with open("near.json", encoding="utf8") as file:
+    found = {os.path.basename(o["path"]): o for o in json.load(file)["objects"]}
+check("setarch -R", (done.returncode, reasons(found).get("program"), reasons(found).get("libsum.so")), (0, "checked", "checked"))
+check("its plans", os.listdir("randomized"), ["near"])
+
 check("ulimit -v", reasons(run("./child", limit=3 << 30)[2]), {"child": "no_memory"})
 check("not requested", run("./child", options=("--access=yes",))[2], {})
 
