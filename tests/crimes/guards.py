@@ -52,6 +52,12 @@ for way, variables in WAYS.items():
         check(f"{case}: sentence", errors[0][1], ("read " if code == "rua" else "write ") + place)
         check(f"{case}: blocks", errors[0][3:5], (("make",), ("drop",) if "freed" in case else ()))
 
+# ---- in checked copies of the code, without guards ----------------------------------------------------------
+for case in ("loads_after", "loads_before", "loads_freed", "stores_after", "stores_before", "stores_freed"):
+    errors, _ = run(case, "no", "--access=full", variables=(("XDG_CACHE_HOME", os.getcwd()),))
+    wanted = ("rua", ("load",)) if case.startswith("loads") else ("wua", ("store",))
+    check(f"{case}, --access=full", counts(errors), [(*wanted, PLANTED)])
+
 for case, guard, wanted in (
         ("word", "end", ["read of 8 bytes, the last 4 past the end of a 64-byte block"]),
         ("large", "end", ["read of 1 byte, at offset 150000 of a freed 300000-byte block",
