@@ -265,6 +265,36 @@ uint32_t plan_return_of(const struct plan_view *v, uint32_t copy)
     return call ? original + call->original : PLAN_NOWHERE;
 }
 
+/* The number of functions that begin at or before an offset. */
+static uint64_t functions_before(const struct plan_view *v, uint32_t original)
+{
+    uint64_t low = 0, high = v->header->functions.count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (v->functions[middle].start <= original)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Copies have the order of their functions. */
+uint32_t plan_end_of(const struct plan_view *v, uint32_t copy)
+{
+    uint32_t original = plan_original_of(v, copy);
+
+    if (copy >= v->header->statistics.body_bytes || original == PLAN_NOWHERE)
+        return PLAN_NOWHERE;
+    for (uint64_t n = functions_before(v, original); n < v->header->functions.count; n++) {
+        uint32_t next = plan_copy_of(v, v->functions[n].start);
+        if (next != PLAN_NOWHERE && next > copy)
+            return next;
+    }
+    return (uint32_t)v->header->statistics.body_bytes;
+}
+
 const struct plan_site *plan_site_at(const struct plan_view *v, uint32_t copy)
 {
     uint64_t low = 0, high = v->header->sites.count;

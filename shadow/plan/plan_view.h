@@ -52,6 +52,8 @@ uint32_t plan_copy_of(const struct plan_view *v, uint32_t original);
 uint32_t plan_original_of(const struct plan_view *v, uint32_t copy);
 /* The end of the original of a call, by the return address that its copy pushes. */
 uint32_t plan_return_of(const struct plan_view *v, uint32_t copy);
+/* Where the copy of a function ends, by an offset in its body.  PLAN_NOWHERE: it is in none. */
+uint32_t plan_end_of(const struct plan_view *v, uint32_t copy);
 /* The check whose cold part contains this offset, e.g. the handler's return address; or NULL. */
 const struct plan_site *plan_site_at(const struct plan_view *v, uint32_t copy);
 

@@ -28,6 +28,7 @@ void stack_start(void)
 {
     const struct unwind_setup setup = {.find = loader_find,
                                        .original = rt.options.access_full ? original : NULL,
+                                       .copy_end = rt.options.access_full ? translated_end : NULL,
                                        .number = modules_number,
                                        .frames = rt.options.frames,
                                        .long_begin =

@@ -33,6 +33,13 @@ uintptr_t translated_original(uintptr_t pc)
     return offset == PLAN_NOWHERE ? pc : o->text + offset;
 }
 
+uintptr_t translated_end(uintptr_t pc)
+{
+    const struct copied_object *o = object_at(pc);
+    uint32_t end = o ? plan_end_of(&o->plan, (uint32_t)(pc - o->copy)) : PLAN_NOWHERE;
+    return end == PLAN_NOWHERE ? 0 : o->copy + end;
+}
+
 uintptr_t translated_copy_of(uintptr_t pc)
 {
     for (uint32_t i = 0; i < copied.count; i++) {

@@ -65,6 +65,8 @@ bool translated_copy_at(uintptr_t pc, struct translated_copy *out);
 /* The copy with a number from 0 on; false: there are less. */
 bool translated_copy_number(uint32_t number, struct translated_copy *out);
 
+/* The end of the copied function that contains `pc`; 0: there is none. */
+uintptr_t translated_end(uintptr_t pc);
 /* The copy of the instruction at `pc`, or `pc`: it has none, or no instruction begins there. */
 uintptr_t translated_copy_of(uintptr_t pc);
 

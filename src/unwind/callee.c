@@ -26,6 +26,8 @@
  * returns the result of malloc after only a test for NULL, or calls the new-handler through a
  * register and tries again.
  *
+ * With --access=full, an entry of a function may be a jump to its copy, which is followed.
+ *
  * Code is read only within functions that have an FDE, otherwise up to the end of a readable page.
  * The search for jumps does not decode instructions.  A displacement reaches us by chance with a
  * probability of 1 in 2^30.
@@ -51,9 +53,26 @@ struct machine_code {
     bool whole; /* a whole function, bounded by its FDE; false: the readable code after `start` */
 };
 
+static uintptr_t end_of_copy(uintptr_t at)
+{
+    return unlikely(copy_end_of) ? copy_end_of(at) : 0;
+}
+
+/* Code that runs in a checked copy: an entry of the original is a jump to it. */
+static bool copy_at(uintptr_t at, struct machine_code *t)
+{
+    uintptr_t end = end_of_copy(at);
+    t->start = (const uint8_t *)at;
+    t->end = (const uint8_t *)end;
+    t->whole = true;
+    return end && object_of(original_of(at, false), &t->o);
+}
+
 static bool code_at(uintptr_t at, struct machine_code *t)
 {
     struct cfi f;
+    if (copy_at(at, t))
+        return true;
     if (!object_of(at, &t->o))
         return false;
     t->start = (const uint8_t *)at;
@@ -179,7 +198,9 @@ static void search_jump(struct search *s, const struct machine_code *t, uintptr_
     struct machine_code target;
     if (to >= (uintptr_t)t->start && to < (uintptr_t)t->end)
         return;
-    if (to < t->o.start || to >= t->o.end || !code_at(to, &target) || !follow(to, &r))
+    if ((to < t->o.start || to >= t->o.end) && !end_of_copy(to))
+        return;
+    if (!code_at(to, &target) || !follow(to, &r))
         return;
     if (is_own_code(r.end)) {
         s->thunk |= r.thunk;

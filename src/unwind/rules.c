@@ -33,6 +33,7 @@ struct rule *rules = nothing; /* rules[0] matches no key: the target of unset hi
 _Atomic uint32_t rules_epoch;
 uint32_t frames_wanted = RTC_STACK_FRAMES;
 uintptr_t (*original_of)(uintptr_t pc, bool is_return);
+uintptr_t (*copy_end_of)(uintptr_t pc);
 
 static struct {
     struct unwind_setup setup;
@@ -431,6 +432,7 @@ void unwind_start(const struct unwind_setup *setup)
     rules[0] = (struct rule){.key = DROPPED};
     table.setup = *setup;
     original_of = setup->original;
+    copy_end_of = setup->copy_end;
     frames_wanted = setup->frames;
     stacks_start();
     grow();

@@ -36,6 +36,8 @@ struct unwind_setup {
     /* The original of code that runs in a copy, or `pc`; NULL: there are no copies.  A return address is */
     /* that of the original call, which other code may follow in the copy. */
     uintptr_t (*original)(uintptr_t pc, bool is_return);
+    /* The end of the function whose copy contains this address; 0: none does.  NULL: no copies. */
+    uintptr_t (*copy_end)(uintptr_t pc);
     /* The object's number in the run file, 1..65535; 0: none (yet). */
     uint32_t (*number)(const struct object *o, bool may_grow);
     uint32_t frames; /* frames per backtrace, up to RTC_STACK_FRAMES */

@@ -135,6 +135,8 @@ ALWAYS_INLINE bool rule_is(const struct rule *r, uint64_t key)
 
 /* The same place in the original code, if `key` is in a copy. */
 extern HIDDEN uintptr_t (*original_of)(uintptr_t pc, bool is_return);
+/* The end of a function's copy, which contains `pc`; 0: none does. */
+extern HIDDEN uintptr_t (*copy_end_of)(uintptr_t pc);
 
 ALWAYS_INLINE uint64_t original_key(uint64_t key)
 {

@@ -124,6 +124,11 @@ static void a_good_plan_maps_both_ways(void **state)
     assert_int_equal(plan_return_of(&view, 32), 26);
     assert_int_equal(plan_return_of(&view, 0), PLAN_NOWHERE);
     assert_int_equal(plan_return_of(&view, 40), PLAN_NOWHERE);
+    assert_int_equal(plan_end_of(&view, 0), 14);
+    assert_int_equal(plan_end_of(&view, 13), 14);
+    assert_int_equal(plan_end_of(&view, 14), 32); /* the last one: the end of the body */
+    assert_int_equal(plan_end_of(&view, 31), 32);
+    assert_int_equal(plan_end_of(&view, 41), PLAN_NOWHERE);
     assert_null(plan_site_at(&view, 39));
     assert_ptr_equal(plan_site_at(&view, 51), &view.sites[0]);
 }
