@@ -599,7 +599,7 @@ enum native_reason {
 
 #define OBJECT_STATES 16u
 
-/* An object that was loaded when the process started. */
+/* An object that was loaded when the process started (--access=full); minor version 16. */
 struct object_record {
     uint32_t native; /* enum native_reason; others: defined by a later minor version */
     uint32_t build_id_bytes;
