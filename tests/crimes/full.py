@@ -24,6 +24,7 @@ from checks import check, end
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAM = BUILD + "/tests/crimes/full"
+BEHAVE = BUILD + "/tests/crimes/full_behave"
 FULL = "--full" in sys.argv
 ENVIRONMENT = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.getcwd() + "/state", "XDG_CACHE_HOME": os.getcwd() + "/cache",
                "FULL_LIBRARY": os.getcwd() + "/library.so", "FULL_SECONDS": "5" if FULL else "1",
@@ -144,7 +145,8 @@ SENTENCES = {
 def source_lines():
     """Case -> (function, line, code, size, count) of a crime; (function, line) of a crash."""
     found = {}
-    for number, line in enumerate(open(HERE + "/full.c", encoding="utf8"), 1):
+    lines = [(n, line) for name in ("full.c", "full_behave.c") for n, line in enumerate(open(f"{HERE}/{name}", encoding="utf8"), 1)]
+    for number, line in lines:
         mark = re.search(r"/\* @(\w+)(?: (\w+) (\d+) (\d+))?(?: (\w+))? \*/", line)
         if mark:
             case, code, size, count, function = mark.groups()
@@ -194,8 +196,8 @@ def errors_of(report):
 
 def short_stacks(report):
     """First functions of stacks, of accesses and allocations, that do not lead to main; errors in other threads have others."""
-    frames = {f["id"]: f.get("function") for f in report["frames"]}
-    stacks = {s["id"]: [frames[f] for f in s["frames"]] for s in report["stacks"]}
+    frames = {f["id"]: [g.get("function") for g in (f, *f.get("inlined_into", []))] for f in report["frames"]}
+    stacks = {s["id"]: sum((frames[f] for f in s["frames"]), []) for s in report["stacks"]}
     found = [stacks.get(e.get(which), ["none"]) for e in report["errors"] for which in ("stack", "alloc_stack") if which in e]
     return sorted({str(s[0]) for s in found if "main" not in s} - {"thread_access"})
 
@@ -233,22 +235,24 @@ check("crimes", len([c for c in CASES.values() if len(c) == 5]) >= 55, True)
 for options in (("--heap=file",), ("--free-fill=no", "--redzone-size=64"), ("--malloc-fill=block",), ("--freelist-vol=4m",)):
     if FULL or options[0] == "--heap=file":
         commit(PROGRAM, *options)
-text = subprocess.run([BUILD + "/bin/rtcheck", "translate", PROGRAM], capture_output=True, text=True, check=True).stdout
+text = subprocess.run([BUILD + "/bin/rtcheck", "translate", BEHAVE], capture_output=True, text=True, check=True).stdout
 for what in ("with a spilled register", "with saved flags"):
     check(f"checks {what}", int(re.search(what + r"\s+(\d+)", text)[1]) > 12, True)
 result, report = run(PROGRAM, "crime", "read_8", access="yes")
 check("nothing without it", (result, errors_of(report)), ((0, "done\n", ""), {}))
 
 # ---- behaviour ------------------------------------------------------------------------------------------------
-behaviours = native(PROGRAM, "list")[1].split()[:-1]
+behaviours = native(BEHAVE)[1].split()[:-1]
 check("behaviours", len(behaviours) >= 15, True)
 CRASHES = {"null": "SIGSEGV: read of 4 bytes at NULL + 0",
            "wild": "SIGSEGV: write of 4 bytes at a non-canonical address, 0x4142434445464748",
            "wild_group": "SIGSEGV: read of 8 bytes at a non-canonical address, 0x4142434445464740"}
-for program in [PROGRAM, *(programs if FULL else programs[-1:])]:
+programs = [compiled("full_behave" + "".join((b[0], *b[1])), b[0], *b[1], *FLAGS, HERE + "/full_behave.c", "-ldl")
+            for b in (builds if FULL else builds[-1:])]
+for program in [BEHAVE, *programs]:
     for case in behaviours:
-        wanted = native(program, "behave", case)
-        result, report = run(program, "behave", case)
+        wanted = native(program, case)
+        result, report = run(program, case)
         check(f"{case} of {program}", result, wanted)
         check(f"checked: {case} of {program}", is_native(report), False)
         crashes = {k[:2]: v for k, v in errors_of(report).items()}
