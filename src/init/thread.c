@@ -41,7 +41,11 @@ static void thread_end(void *rounds)
     section_end(&s);
     self_state |= SELF_GONE;
     self = NULL;
+    /* A handler that allocates would wait for the lock that its own thread holds. */
+    struct os_signals signals;
+    os_block_signals(&signals);
     threads_remove(t);
+    os_restore_signals(&signals);
 }
 
 /* The main thread exists already, and ends with the process: its key is not set. */

@@ -38,5 +38,13 @@ def one_by_one(how):
     return check
 
 
+def ends_in_signals(stage):
+    """Handlers that allocate while their threads end: the first end of a process, without a quarantine, once waited for ever."""
+    for _ in range(stage.sample(60, 400)):
+        run = Run(stage, [stage.program('stress/thread_ends')], how='hand', options=['leaks=no', 'freelist_vol=0']).wait(60)
+        must((run.status, run.out) == (0, b'done\n'), run.status, run.out, run.err[-500:])
+    return 'no thread waits'
+
+
 if __name__ == '__main__':
-    main([('by_launcher', one_by_one('launcher')), ('by_hand', one_by_one('hand'))])
+    main([('ends_in_signals', ends_in_signals), ('by_launcher', one_by_one('launcher')), ('by_hand', one_by_one('hand'))])
