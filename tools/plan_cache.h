@@ -29,8 +29,8 @@ void plan_used(const char *plan, const char *object);
 void plan_remove(const char *plan);
 
 /*
- * --access-objects=PATTERN[,PATTERN...]: a run that names objects has a folder of its own, which has links
- * to the plans of just these.
+ * --access-objects=PATTERN[,PATTERN...]: the runtime uses the plans in the folder only-HASH, of the list of
+ * patterns.  The launcher puts links to the plans of the matching objects there.
  */
 #define PATTERNS_MOST 64u
 struct plan_choice {

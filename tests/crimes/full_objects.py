@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 SUM = "int sum(const int *p) { return p[0] + 1; }\n"
 LATER = "#include <stdlib.h>\nvoid *make(void); void *make(void) { void *p = malloc(30); __asm__(\"\"); return p; }\n"
 CHILD = "#include <stdlib.h>\nint main(void) { free(malloc(3)); return 0; }\n"
-# The place of its own copy, 512 MiB after it, is in use before the runtime looks for it.
+# The library maps memory 512 MiB above itself, where its copy would be, before the runtime maps plans.
 TAKEN = """
 #include <stdint.h>
 #include <sys/mman.h>

@@ -98,8 +98,8 @@ void *libc_finder(void);
 bool libc_find_object(void *finder, uintptr_t pc, struct object *out);
 
 /*
- * The function of this name for the program: the room that exports it also has results of its own.
- * libc_finder_call calls the original, -1 if there is none.
+ * The name of libc's function that finds the frame descriptions of an address.  intercept/unwinders.c exports a
+ * function of this name, which answers for copies of code.  libc_finder_call calls libc's; -1: libc has none.
  */
 #define LIBC_FINDER_FUNCTION _dl_find_object
 typedef struct dl_find_object libc_found;
