@@ -11,9 +11,11 @@ static bool shape_is_sane(const struct run_shape *shape)
     uint64_t tables = RTC_AREA_TABLE_OFFSET +
                       (uint64_t)shape->area_count * sizeof(struct area_entry) +
                       (uint64_t)RTC_LEASE_COUNT * sizeof(struct lease) +
-                      (uint64_t)RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record);
+                      (uint64_t)RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record) +
+                      (uint64_t)RTC_HEAPS_MAX * sizeof(struct heap_slot);
     return is_pow2(shape->area_bytes) && shape->area_bytes <= RTC_FILE_BYTES_MAX &&
-           shape->heap_bytes <= RTC_FILE_BYTES_MAX && shape->area_count >= 2 &&
+           shape->heap_bytes <= RTC_FILE_BYTES_MAX && shape->heap_count <= RTC_HEAPS_MAX &&
+           !shape->heap_bytes == !shape->heap_count && shape->area_count >= 2 &&
            shape->area_count <= RTC_AREA_COUNT_MAX && tables <= shape->area_bytes &&
            run_file_bytes(shape) <= RTC_FILE_BYTES_MAX &&
            (shape->mode == RUN_BY_LAUNCHER || shape->mode == RUN_BY_HAND);
@@ -21,7 +23,17 @@ static bool shape_is_sane(const struct run_shape *shape)
 
 uint64_t run_file_bytes(const struct run_shape *shape)
 {
-    return shape->area_bytes * shape->area_count + align_up(shape->heap_bytes, 4096);
+    return shape->area_bytes * shape->area_count +
+           shape->heap_count * align_up(shape->heap_bytes, 4096);
+}
+
+#define HEAPS_SHARE \
+    (RTC_FILE_BYTES_MAX / 16 * 15) /* of the file's size: the other part is for areas */
+
+uint32_t run_heap_count(uint64_t heap_bytes)
+{
+    uint64_t count = heap_bytes ? HEAPS_SHARE / heap_bytes : 0;
+    return count < RTC_HEAPS_MAX ? (uint32_t)count : RTC_HEAPS_MAX;
 }
 
 /* Copy at most room - 1 bytes, and always terminate with a NUL. */
@@ -50,6 +62,8 @@ int run_header_init(struct run_header *run, const struct run_shape *shape)
         RTC_AREA_TABLE_OFFSET + (uint64_t)shape->area_count * sizeof(struct area_entry);
     run->unchecked_offset = run_leases_end(run);
     run->heap_bytes = align_up(shape->heap_bytes, 4096);
+    run->heap_count = shape->heap_count;
+    run->heap_table_offset = shape->heap_count ? run_unchecked_end(run) : 0;
     run->heap_offset = shape->heap_bytes ? shape->area_bytes * shape->area_count : 0;
     run->start_ns = shape->start_ns;
     run->mode = shape->mode;

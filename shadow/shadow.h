@@ -29,7 +29,8 @@
 struct run_shape {
     uint64_t area_bytes;
     uint32_t area_count;
-    uint64_t heap_bytes; /* 0 unless heap=file */
+    uint64_t heap_bytes; /* of each heap; 0 unless heap=file */
+    uint32_t heap_count;
     uint64_t start_ns;
     uint32_t mode; /* enum run_mode */
     uint32_t uid;
@@ -52,12 +53,30 @@ static inline uint64_t run_leases_end(const struct run_header *run)
     return areas > leases ? areas : leases;
 }
 
-/* End of all tables of a valid run, in area 0.  The space after it belongs to the launcher. */
-static inline uint64_t run_tables_end(const struct run_header *run)
+static inline uint64_t run_unchecked_end(const struct run_header *run)
 {
     return run->unchecked_offset
                ? run->unchecked_offset + RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record)
                : run_leases_end(run);
+}
+
+/* End of all tables of a valid run, in area 0.  The space after it belongs to the launcher. */
+static inline uint64_t run_tables_end(const struct run_header *run)
+{
+    return run->heap_table_offset
+               ? run->heap_table_offset + RTC_HEAPS_MAX * sizeof(struct heap_slot)
+               : run_unchecked_end(run);
+}
+
+/* The table of run->heap_count slots.  Invalid in a run without it (heap_table_offset is 0). */
+static inline struct heap_slot *run_heap_slots(const struct run_header *run)
+{
+    return (struct heap_slot *)(void *)((char *)(uintptr_t)run + run->heap_table_offset);
+}
+
+static inline uint64_t heap_owner(uint32_t pid, uint32_t image)
+{
+    return (uint64_t)pid << 32 | image;
 }
 
 /*
@@ -88,6 +107,8 @@ static inline uint64_t cost_time_least(uint32_t class)
 
 /* Length of a run file of this shape. */
 uint64_t run_file_bytes(const struct run_shape *shape);
+/* How many heaps of this size a file is to have; 0: of none. */
+uint32_t run_heap_count(uint64_t heap_bytes);
 
 /* Offset in the file of area number `area`. */
 static inline uint64_t area_offset(const struct run_header *run, uint32_t area)

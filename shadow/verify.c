@@ -52,15 +52,23 @@ static bool verify_tables(const struct run_header *run, struct verify_error *err
                                                    sizeof(struct unchecked_record), limit)))
         return fail(err, "unchecked table outside its place",
                     offsetof(struct run_header, unchecked_offset));
+    if (run->heap_table_offset != 0 &&
+        (run->heap_table_offset < run_unchecked_end(run) ||
+         !table_fits(run->heap_table_offset, RTC_HEAPS_MAX, sizeof(struct heap_slot), limit)))
+        return fail(err, "table of heaps outside its place",
+                    offsetof(struct run_header, heap_table_offset));
     return true;
 }
 
 static bool verify_heap(const struct run_header *run, uint64_t areas_end, struct verify_error *err)
 {
+    if (run->heap_count > RTC_HEAPS_MAX || (run->heap_count && !run->heap_table_offset))
+        return fail(err, "too many heaps", offsetof(struct run_header, heap_count));
     if (run->heap_offset == 0 && run->heap_bytes == 0)
         return true;
     if (run->heap_offset < areas_end || run->heap_offset % RTC_AREA_HEAD_BYTES != 0 ||
-        !range_inside(run->heap_offset, run->heap_bytes, run->file_bytes))
+        !range_inside(run->heap_offset, run->heap_bytes, run->file_bytes) ||
+        !range_inside(run->heap_offset, run->heap_bytes * run->heap_count, run->file_bytes))
         return fail(err, "heap outside its part of the file",
                     offsetof(struct run_header, heap_offset));
     return true;

@@ -10,6 +10,7 @@
 #include "events.h"
 #include "intercept.h"
 #include "finish.h"
+#include "leakcheck.h"
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 
@@ -43,6 +44,7 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     fatal_start(&fatal_hooks);
     post_mortem_start();
     fork_when_begun(post_mortem_start);
+    fork_stops_by(leaks_stop_others, leaks_resume_others);
     lifecycle_constructed();
     events_dispatch();
 }

@@ -431,7 +431,7 @@ static bool has_effect(const char *option)
                                          "run-libc-freeres",
                                          "run-cxx-freeres",
                                          "heap",
-                                         "heap-size",
+                                         "pool-size",
                                          "events",
                                          "freelist-vol",
                                          "frames",

@@ -46,7 +46,7 @@
  * fields where earlier ones have zeros, or segment kinds, which older readers skip.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 16u
+#define RTC_VERSION_MINOR 17u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES \
@@ -55,9 +55,11 @@
 #define RTC_LEASE_COUNT 4096u
 #define RTC_UNCHECKED_COUNT 64u
 #define RTC_UNIT_SHIFT 16 /* slabs consist of units of 64 KiB; slab number = unit number */
-#define RTC_FILE_BYTES_MAX (1ull << 42)
+#define RTC_FILE_BYTES_MAX (1ull << 44)
 #define RTC_HEAP_BYTES_MIN (4ull << 20) /* heap=file; half of it is enough for a program to start */
-#define RTC_HEAP_BYTES_MAX (RTC_FILE_BYTES_MAX / 2)
+#define RTC_HEAP_BYTES_MAX (1ull << 41)
+#define RTC_POOL_BYTES (256ull << 30) /* default of pool-size */
+#define RTC_HEAPS_MAX 64u             /* heap=file: heaps in the file, one for each process */
 /*
  * The header and tables of every valid file are within these first 408 KiB, for all header values.
  * So a reader can copy them to memory before it verifies them.
@@ -65,7 +67,8 @@
 #define RTC_RUN_HEAD_BYTES                                                    \
     (RTC_AREA_TABLE_OFFSET + RTC_AREA_COUNT_MAX * sizeof(struct area_entry) + \
      RTC_LEASE_COUNT * sizeof(struct lease) +                                 \
-     RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record))
+     RTC_UNCHECKED_COUNT * sizeof(struct unchecked_record) +                  \
+     RTC_HEAPS_MAX * sizeof(struct heap_slot))
 
 /* ---- area 0: the run ------------------------------------------------------------------------- */
 
@@ -91,8 +94,8 @@ struct run_header {
     uint32_t lease_count;
     uint64_t area_table_offset;
     uint64_t lease_table_offset;
-    uint64_t heap_offset; /* offset of the heap with heap=file; else 0 */
-    uint64_t heap_bytes;
+    uint64_t heap_offset;  /* offset of the first heap with heap=file; else 0 */
+    uint64_t heap_bytes;   /* of each */
     uint64_t start_ns;     /* CLOCK_REALTIME */
     uint32_t mode;         /* enum run_mode */
     uint32_t uid;          /* of the user that made the file */
@@ -103,8 +106,9 @@ struct run_header {
     _Atomic uint32_t doorbell;          /* futex: woken when an image starts or ends */
     _Atomic uint32_t reported;          /* futex: set by the reporter of a run without a launcher */
     _Atomic uint32_t unrecorded_images; /* images for which no area was free */
-    _Atomic uint32_t heap_taken;        /* heap=file: pid of the image with its heap in the file */
-    struct run_tally reclaimed;         /* images without details in the file */
+    /* minor versions before 17, with one heap: pid of the image that has it */
+    _Atomic uint32_t heap_taken;
+    struct run_tally reclaimed; /* images without details in the file */
     _Atomic uint32_t
         pid_namespace; /* of the first image: other pids are not comparable; 0 = unknown */
     _Atomic uint32_t error_sites; /* number of error sites in all images so far; minor version 2 */
@@ -124,7 +128,10 @@ struct run_header {
     uint32_t heap_error;
     /* length of a kept copy, the rest is zeros; 0 = the file is complete; minor version 7 */
     uint64_t kept_bytes;
-    uint64_t reserved[19];
+    uint64_t heap_table_offset; /* of heap_slots in area 0; 0 = none; minor version 17 */
+    uint32_t heap_count;        /* adjacent heaps from heap_offset on */
+    uint32_t pad1;
+    uint64_t reserved[17];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; the launcher's options */
 };
@@ -140,6 +147,14 @@ struct area_entry {
     _Atomic uint64_t owner;
     _Atomic uint32_t populated_bytes; /* upper limit of the data in the area */
     _Atomic uint32_t pid; /* process of the image; 0: it has ended, and its areas are kept */
+};
+
+/*
+ * heap=file: a heap in the file.  `owner` = pid << 32 | image number, changed by compare-and-swap.  The
+ * image number is 0 until the image has one.
+ */
+struct heap_slot {
+    _Atomic uint64_t owner; /* 0: free, and its part of the file is a hole */
 };
 
 enum lease_state {
@@ -166,7 +181,7 @@ struct lease {
     _Atomic uint32_t torn;   /* enum lease_torn */
     _Atomic uint32_t child;  /* image number, if the child has one */
     _Atomic uint32_t copied; /* heap=file: grows while the child copies the heap, then COPIED_ALL */
-    uint32_t reserved;
+    uint32_t heap;           /* heap=file: 1 + number of the heap that is the child's; 0: none */
 };
 
 /* Why a program started by the run is not checked. */
@@ -247,6 +262,8 @@ enum image_end {
 #define IMAGE_GUARDED_STACK 0x4000u
 /* --access=full, and no object of it runs in a checked copy; minor version 15 */
 #define IMAGE_WITHOUT_COPIES 0x8000u
+/* heap=file: a fork made its heap private, the file has the contents of then; minor version 17 */
+#define IMAGE_HEAP_LEFT 0x10000u
 #define IMAGE_PYTHON_MALLOC 0x1000u /* PYTHONMALLOC makes python use malloc; minor version 12 */
 
 /* image_header.checks: minor version 2; 0 in files of earlier versions */

@@ -30,10 +30,7 @@ struct live_head {
 
 static int head_map(const struct view *v, int fd, struct live_head *out)
 {
-    uint64_t end = v->run->lease_table_offset + v->run->lease_count * sizeof(struct lease);
-    uint64_t areas_end = v->run->area_table_offset + v->run->area_count * sizeof(struct area_entry);
-
-    out->bytes = align_up(end > areas_end ? end : areas_end, RTC_AREA_HEAD_BYTES);
+    out->bytes = align_up(run_tables_end(v->run), RTC_AREA_HEAD_BYTES);
     out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return out->at == MAP_FAILED ? -errno : 0;
 }
@@ -77,6 +74,24 @@ static void empty_area(const struct view *v, const struct live_head *head, int f
     atomic_store(&entry->owner, area_owner(AREA_FREE, 0));
 }
 
+/* heap=file: its heap in the file. */
+static void empty_heap(const struct view *v, const struct live_head *head, int fd, uint32_t image)
+{
+    struct heap_slot *slots =
+        v->run->heap_count ? run_heap_slots((struct run_header *)(void *)head->at) : NULL;
+
+    for (uint32_t i = 0; i < v->run->heap_count; i++) {
+        uint64_t owner = atomic_load(&slots[i].owner), taken = heap_owner(UINT32_MAX, 0);
+        if ((uint32_t)owner != image ||
+            !atomic_compare_exchange_strong(&slots[i].owner, &owner, taken))
+            continue;
+        if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      (off_t)(v->run->heap_offset + i * v->run->heap_bytes),
+                      (off_t)v->run->heap_bytes) == 0)
+            atomic_store(&slots[i].owner, 0);
+    }
+}
+
 static bool lease_is_over(const struct lease *lease, const struct image *image)
 {
     if (lease->parent == image->number)
@@ -107,6 +122,7 @@ static void give_back(const struct view *v, const struct live_head *head, int fd
         tallied = true;
         empty_area(v, head, fd, area, image->number);
     }
+    empty_heap(v, head, fd, image->number);
     for (uint32_t i = 0; i < v->run->lease_count; i++)
         free_lease_of(live_lease(v, head, i), image);
 }

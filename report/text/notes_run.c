@@ -69,12 +69,12 @@ void note_file(const struct report *r, struct notes *notes)
                  strerror((int)run->pool_dir_error));
     if (run->heap_error == EINVAL)
         note_add(notes, false,
-                 "heap_size is less than the minimum, %s: the heap is in private memory",
+                 "pool_size is less than the minimum, %s: the heap is in private memory",
                  size_text(RTC_HEAP_BYTES_MIN).text);
     else if (run->heap_error != 0)
         note_add(
             notes, false,
-            "a heap of heap_size could not be put into the run file (%s): it is in private memory",
+            "a heap of pool_size could not be put into the run file (%s): it is in private memory",
             strerror((int)run->heap_error));
     if (gone.processes > 0)
         note_add(notes, false, "%s no longer in the file, with %s in %s in use at their ends",

@@ -34,6 +34,9 @@
 static struct {
     void (*child)(bool fresh);
     void (*begun)(void);
+    enum fork_heap heap;
+    bool (*stop_others)(void); /* the other threads, not only writers of records */
+    void (*resume_others)(void);
     uint32_t pid; /* of this process */
     /* current; equals epoch_page->epoch unless a fork is under way */
     uint32_t epoch;
@@ -51,13 +54,20 @@ static struct {
     _Atomic uint32_t beginner; /* tid of the thread that makes a new child an image */
 } forks = {.forking = LOCK_INIT(0), .torn = TORN_CLOSED};
 
-void fork_start(void (*child)(bool fresh))
+void fork_start(void (*child)(bool fresh), enum fork_heap heap)
 {
     forks.child = child;
+    forks.heap = heap;
     forks.pid = os_pid();
     forks.epoch = 1;
     copies_begin(forks.epoch);
     quiesce_start(forks.epoch);
+}
+
+void fork_stops_by(bool (*stop)(void), void (*resume)(void))
+{
+    forks.stop_others = stop;
+    forks.resume_others = resume;
 }
 
 void fork_when_begun(void (*begun)(void))
@@ -146,13 +156,33 @@ static struct os_signals block_signals(void)
     return signals;
 }
 
+static bool copies_to_file(void)
+{
+    return forks.heap == FORK_HEAP_COPY || forks.heap == FORK_HEAP_AUTO;
+}
+
+/* heap=file: will parent and child write to the same memory, unless the child copies it? */
+static bool shares_heap(void)
+{
+    return heap_is_shared() && forks.heap != FORK_HEAP_SHARED;
+}
+
+static void prepare_heap(void)
+{
+    if (shares_heap())
+        heap_make_private();
+}
+
 static void prepare_lease(bool is_quiescent)
 {
     /* other threads keep writing while the child copies the heap */
-    bool torn_heap = heap_in_file() && threads_alive() > 1;
+    bool torn_heap = shares_heap() && threads_alive() > 1;
     if (is_quiescent)
         copies_sweep(); /* else a thread inside may be reading the same tables */
-    atomic_store(&forks.pending, lease_grant());
+    struct lease *l = lease_grant();
+    if (l)
+        l->heap = heap_is_copy() && copies_to_file() ? heap_file_take() : 0;
+    atomic_store(&forks.pending, l);
     if (!is_quiescent || torn_heap || atomic_load(&forks.torn) == TORN_YES)
         tear();
 }
@@ -180,6 +210,7 @@ void fork_prepare(void)
     begin_stop();
     bool is_quiescent = quiesce_writers();
     threads_note_totals();
+    prepare_heap();
     prepare_lease(is_quiescent);
     image_count(&image()->fork_count);
 }
@@ -260,20 +291,45 @@ void fork_resume_writers(void)
 
 /*
  * heap=file: wait until the child has copied the heap, which this thread could change.  Gives up if
- * the child ended, or made no progress for STALLED_NS: in a sandbox its end cannot be detected.
+ * the child ended, or made no progress for STALLED_NS: in a sandbox its end cannot be detected.  false: the
+ * child may still read the heap in the file.
  */
-static void wait_for_copy(struct lease *l, uint32_t pid)
+static bool wait_for_copy(struct lease *l, uint32_t pid)
 {
     uint32_t seen = 0, now;
     uint64_t since = os_clock_ns();
     while ((now = atomic_load_explicit(&l->copied, memory_order_acquire)) != COPIED_ALL) {
         if (now != seen)
             since = os_clock_ns();
-        else if (os_clock_ns() - since > STALLED_NS || os_child_ended(pid))
-            return;
+        else if (os_child_ended(pid))
+            return true;
+        else if (os_clock_ns() - since > STALLED_NS)
+            return false;
         seen = now;
         os_wait(&l->copied, now, COPY_LOOK_NS, true);
     }
+    return true;
+}
+
+/* heap=file: the heap of this process in the file again.  If a thread cannot be stopped it stays private. */
+static void share_heap_again(void)
+{
+    if (!forks.stop_others) /* threads that never allocated are not counted */
+        return;
+    if (forks.stop_others())
+        heap_back_to_file();
+    forks.resume_others();
+}
+
+/* heap=file, after a fork. */
+static void finish_heap(struct lease *l, uint32_t pid)
+{
+    if (l->heap)
+        heap_file_set_pid(l->heap, pid);
+    if (!l->heap && !shares_heap())
+        return;
+    if (wait_for_copy(l, pid) && l->heap && heap_is_copy())
+        share_heap_again();
 }
 
 void fork_pid(int32_t pid)
@@ -285,6 +341,7 @@ void fork_pid(int32_t pid)
     if (!lease_is_of(l, image()->image, self->lease_epoch))
         return; /* the child is over */
     if (pid <= 0) {
+        heap_file_drop(l->heap);
         atomic_store(&l->state, LEASE_FREE);
         return;
     }
@@ -292,23 +349,39 @@ void fork_pid(int32_t pid)
     atomic_store(&l->pid, (uint32_t)pid);
     uint32_t forking = LEASE_FORKING;
     atomic_compare_exchange_strong(&l->state, &forking, LEASE_HELD);
-    if (heap_in_file())
-        wait_for_copy(l, (uint32_t)pid);
+    finish_heap(l, (uint32_t)pid);
 }
 
 /* ---- the child's side ------------------------------------------------------------------------ */
 
-static void copy_file_heap(void)
+static void has_copied(_Atomic uint32_t *copied)
+{
+    atomic_store_explicit(copied, COPIED_ALL, memory_order_release); /* pairs with wait_for_copy */
+    os_wake(copied, true);
+}
+
+/* The heap is still shared with the parent. */
+static void copy_shared_heap(void)
 {
     _Atomic uint32_t unused_progress = 0;
     struct lease *l = atomic_load(&forks.pending);
     _Atomic uint32_t *copied = l ? &l->copied : &unused_progress;
     void *copy = heap_copy_out(copied);
-    atomic_store_explicit(copied, COPIED_ALL, memory_order_release); /* pairs with wait_for_copy */
-    os_wake(copied, true);
+    has_copied(copied);
     heap_put_back(copy);
     /* other threads wrote during the copy: tables and memory may disagree */
     slab_forget_never();
+}
+
+/* heap=file: to the heap that the parent has taken for this child; without one it is private. */
+static void take_heap(struct lease *l)
+{
+    heap_file_use(0);
+    if (!l || !l->heap)
+        return;
+    if (!heap_move_to_file(l->heap, &l->copied))
+        heap_file_drop(l->heap);
+    has_copied(&l->copied);
 }
 
 static void wait_for_parent(void)
@@ -321,8 +394,10 @@ static void wait_for_parent(void)
     atomic_store(&epoch_page->alive, 0);
     if (is_inside())
         areas_privatise();
-    if (heap_in_file())
-        copy_file_heap();
+    if (shares_heap())
+        copy_shared_heap();
+    else if (heap_is_copy())
+        take_heap(l);
     if (!l)
         return;
     atomic_store(&l->pid, os_pid());
@@ -388,7 +463,7 @@ static struct image_request child_request(const struct lease *lease)
         .flags =
             (atomic_load(&image()->flags) & (IMAGE_IN_CONTROL | IMAGE_OWN_MALLOC | IMAGE_BY_HAND |
                                              IMAGE_RECORD_WIDE | IMAGE_PYTHON_MALLOC)) |
-            (os_sandboxed() ? IMAGE_SANDBOXED : 0),
+            (heap_file_used() ? IMAGE_HEAP_IN_FILE : 0) | (os_sandboxed() ? IMAGE_SANDBOXED : 0),
     };
 }
 
@@ -397,8 +472,9 @@ static void parts_after_fork(const struct lease *lease)
 {
     bool fresh = !lease, whole = is_believed(lease) || threads_is_alone();
     forget_parent();
-    if (heap_in_file()) /* libc did not see the fork: copy late, rather than share one heap */
-        copy_file_heap();
+    if (!lease &&
+        shares_heap()) /* libc did not see the fork: copy late, rather than share one heap */
+        copy_shared_heap();
     units_after_fork(whole);
     slab_after_fork(whole, take_over_threads());
     large_after_fork(whole);
@@ -423,6 +499,7 @@ static void begin_child(void)
     parts_after_fork(lease);
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
+    heap_file_set_image();
     if (!run_header())
         large_start(); /* records are private: later there may be no memory for them */
     if (lease)

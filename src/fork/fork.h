@@ -39,11 +39,24 @@ void fork_own(struct unit *head, uint32_t write_epoch);
 void fork_retire_segment(struct segment *s, uint32_t born);
 void fork_retire_large(struct large_record *r, uint32_t born);
 
+/* heap=file: the heap of a forked child, and of its parent from then on. */
+enum fork_heap {
+    FORK_HEAP_SHARED = 0, /* both write to the same memory: for children that only exec */
+    FORK_HEAP_PRIVATE,    /* both are private memory */
+    FORK_HEAP_COPY,       /* the child has a copy in the file; private if the file has no room */
+    FORK_HEAP_AUTO,       /* the same */
+};
+
 /*
  * `child` is called in a new child before its first operation; `fresh`: the child inherits no
  * records.
  */
-void fork_start(void (*child)(bool fresh));
+void fork_start(void (*child)(bool fresh), enum fork_heap heap);
+/*
+ * heap=file: how the other threads are stopped for the moment in which the mapping of the heap changes.  `stop`
+ * returns false if a thread may be running; `resume` is called in both cases.
+ */
+void fork_stops_by(bool (*stop)(void), void (*resume)(void));
 /* `begun` is called by one thread when the child has become an image, with all signals blocked. */
 void fork_when_begun(void (*begun)(void));
 /*

@@ -482,16 +482,25 @@ void guard_after_fork(bool trusted)
     guards.oldest = guards.newest = guards.freed_units = 0;
 }
 
-void guard_copy(char *to, const char *from, const struct unit *u)
+/* `to` may be pages of a file. */
+static bool copy_pages(char *to, const char *from, uint64_t bytes)
+{
+    if (os_populate(to, bytes))
+        return false;
+    memcpy(to, from, bytes);
+    return true;
+}
+
+bool guard_copy(char *to, const char *from, const struct unit *u)
 {
     uint64_t at = (uint64_t)(u - heap.unit) << RTC_UNIT_SHIFT;
     uint32_t bits = guard_bits(u);
     if (u->back)
-        return;
+        return true;
     if (bits & GUARD_OPEN) /* else writes past the block are lost */
-        memcpy(to + at, from + at, units_of(u) << RTC_UNIT_SHIFT);
-    else if (bits & GUARD_DATA)
-        memcpy(to + at + PAGE_BYTES, from + at + PAGE_BYTES, data_bytes(u));
+        return copy_pages(to + at, from + at, units_of(u) << RTC_UNIT_SHIFT);
+    return !(bits & GUARD_DATA) ||
+           copy_pages(to + at + PAGE_BYTES, from + at + PAGE_BYTES, data_bytes(u));
 }
 
 static void restore_run(struct unit *head)

@@ -57,8 +57,8 @@ void guard_open(uintptr_t at);
 void guard_open_all(void);
 
 void guard_after_fork(bool trusted);
-/* heap=file, in a child: copy the accessible pages of a unit, as heap_copy_out does. */
-void guard_copy(char *to, const char *from, const struct unit *u);
+/* heap=file: copy the accessible pages of the run that begins at a unit; false: no room. */
+bool guard_copy(char *to, const char *from, const struct unit *u);
 /* The heap's pages have been replaced by accessible ones: make guard pages again. */
 void guard_restore(void);
 

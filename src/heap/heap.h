@@ -333,12 +333,8 @@ uint64_t quarantine_waiting(void);
 
 /* ---- address space (space.c) ----------------------------------------------------------------- */
 
-struct heap_setup {
-    bool in_file;
-    uint64_t file_bytes;
-};
-
-int heap_start(const struct heap_setup *setup);
+/* in_file: heap=file, with a heap of the run file; -ENOMEM: there is none */
+int heap_start(bool in_file);
 /* End of the heap's address space, in use or reserved. */
 uintptr_t heap_space_end(void);
 /*
@@ -354,13 +350,33 @@ bool heap_has_gaps(void);
  * fork_resume_writers (foreign.c).
  */
 bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t write_epoch);
+
+/* ---- heap=file (in_file.c) ------------------------------------------------------------------- */
+
+bool heap_in_file(void);   /* false: private memory */
+bool heap_is_shared(void); /* writes reach the file, and processes that have the same mapping */
+bool heap_is_copy(void);   /* private, but pages that were not written are those of the file */
 /*
- * heap=file, first action of a child: copy the used units into private memory, then to the heap's
- * addresses.  *progress is incremented for the waiting parent.  NULL: no memory.
+ * Before a fork: replace the shared mapping by a private one, with the same contents.  false: it is shared
+ * still, in part at least.
+ */
+bool heap_make_private(void);
+/*
+ * Copy a private heap to another heap of the file, and share that one from now on; *progress is
+ * incremented meanwhile.  For a child with one thread.  false: no room; nothing has changed.
+ */
+bool heap_move_to_file(uint32_t number_1, _Atomic uint32_t *progress);
+/*
+ * Write the pages that were changed since heap_make_private to the file, and share it again.  The other threads
+ * must be stopped, and no process may read pages of the file any more.  false: nothing has changed.
+ */
+bool heap_back_to_file(void);
+/*
+ * First action of a child that shares the heap with its parent: copy the used units into private memory
+ * (NULL: no memory), then to the heap's addresses.
  */
 void *heap_copy_out(_Atomic uint32_t *progress);
 void heap_put_back(void *copy);
-bool heap_in_file(void);
 
 /* ---- units (units.c) ------------------------------------------------------------------------- */
 

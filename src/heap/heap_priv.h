@@ -149,6 +149,9 @@ void large_drop(const struct unit *head);
 bool space_make_ready(uint64_t units);
 bool space_could_hold(uint64_t units); /* false: the heap can never have so many units */
 uint64_t space_ready_bytes(void);
+uint64_t space_units_usable(void); /* with address space, ready or not */
+/* Is a unit not of the heap any more: has the program mapped over it? */
+bool space_is_foreign(uint64_t unit);
 /*
  * A range of units above the heap's end that the program has mapped over.  A request to make units
  * ready never extends beyond the start of the next hole.
@@ -169,6 +172,13 @@ bool space_pass_hole(void);
  * limited.
  */
 bool space_has_huge(void);
+
+/* ---- in_file.c ------------------------------------------------------------------------------- */
+
+/* heap=file: take and reserve a heap of the file.  NULL: none. */
+void *in_file_start(uint64_t *bytes);
+/* The heap has become private memory, by heap_put_back. */
+void in_file_end(void);
 
 /* ---- pending.c: pending notifications (heap.h) ----------------------------------------------- */
 

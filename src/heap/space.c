@@ -37,7 +37,6 @@ struct unit_note *unit_note;
 struct slab_bits *slab_bits;
 
 static struct {
-    bool in_file;
     bool limited;          /* under ulimit -v: extended step by step */
     uint64_t max_units;    /* maximum size of the heap; the tables are reserved for it */
     uint64_t usable_units; /* reserved address space */
@@ -119,28 +118,23 @@ static int reserve_under_limit(uint64_t limit)
     return -ENOMEM;
 }
 
-static int use_file(uint64_t bytes)
+static int use_file(void)
 {
-    char *p = run_heap();
+    uint64_t bytes;
+    char *p = in_file_start(&bytes);
     if (!p || reserve_tables(bytes >> RTC_UNIT_SHIFT))
         return -ENOMEM;
     heap.base = (uintptr_t)p;
-    space.in_file = true;
     space.usable_units = bytes >> RTC_UNIT_SHIFT;
     return 0;
 }
 
-int heap_start(const struct heap_setup *setup)
+int heap_start(bool in_file)
 {
-    if (setup->in_file)
-        return use_file(setup->file_bytes);
+    if (in_file)
+        return use_file();
     uint64_t limit = os_limit(RLIMIT_AS);
     return limit == UINT64_MAX ? reserve_ladder() : reserve_under_limit(limit);
-}
-
-bool heap_in_file(void)
-{
-    return space.in_file;
 }
 
 /* ---- growth ---------------------------------------------------------------------------------- */
@@ -239,7 +233,7 @@ bool space_pass_hole(void)
 
 bool space_has_huge(void)
 {
-    return !space.in_file && !space.limited;
+    return !heap_in_file() && !space.limited;
 }
 
 /*
@@ -259,7 +253,7 @@ static bool ready_bytes(uint64_t from, uint64_t to)
     if (!limits_allow(to - from) || os_allow(at, to - from))
         return false;
     os_dump(at, to - from);
-    return !space.in_file || os_populate(at, to - from) == 0;
+    return !heap_is_shared() || os_populate(at, to - from) == 0;
 }
 
 /* Make [0, bytes) of the heap usable memory, and a step more if possible. */
@@ -298,9 +292,14 @@ uint64_t space_ready_bytes(void)
     return space.ready_bytes;
 }
 
+uint64_t space_units_usable(void)
+{
+    return space.usable_units;
+}
+
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-static bool is_foreign(uint64_t unit)
+bool space_is_foreign(uint64_t unit)
 {
     if (unit >= atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT)
         return space_is_hole(unit, unit + 1);
@@ -317,7 +316,7 @@ static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
         uint64_t length = run_length(heap.unit + i);
         if (guard_bits(heap.unit + i)) {
             guard_copy(to, from, heap.unit + i);
-        } else if (!length && !is_foreign(i)) {
+        } else if (!length && !space_is_foreign(i)) {
             memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
             if (++copied % PROGRESS_UNITS == 0)
                 atomic_fetch_add_explicit(progress, 1, memory_order_relaxed);
@@ -356,8 +355,8 @@ static bool replace_all(void)
 {
     uint64_t end = space.usable_units;
     for (uint64_t first = 0, next; first < end; first = next) {
-        bool foreign = is_foreign(first);
-        for (next = first + 1; next < end && is_foreign(next) == foreign; next++)
+        bool foreign = space_is_foreign(first);
+        for (next = first + 1; next < end && space_is_foreign(next) == foreign; next++)
             ;
         if (!foreign && !replace(first, next))
             return false;
@@ -373,6 +372,6 @@ void heap_put_back(void *copy)
         os_exit_now(127); /* parent and child must not both write the shared heap */
     copy_in_use((char *)heap.base, copy, &unused_progress);
     os_unmap(copy, bytes);
-    space.in_file = false;
+    in_file_end();
     guard_restore();
 }

@@ -68,6 +68,8 @@ struct options {
     bool heap_in_file;
     bool all_events; /* events=all: dispatch every system call */
     uint64_t heap_bytes;
+    bool has_pool_size; /* as heap=file */
+    enum fork_heap fork;
     uint32_t cost_every; /* one of so many operations is timed; 0: none */
     uint32_t frames;     /* per stack, at most RTC_STACK_FRAMES; 0: no stacks */
     char pool_dir[256];
@@ -81,6 +83,8 @@ struct options {
  * values are ignored: the launcher or the reporter diagnoses them.
  */
 void options_read(struct options *o, const char *text);
+/* RTCHECK_POOL_SIZE: like pool-size, but a bad value is 0. */
+void options_read_pool_size(struct options *o, const char *text);
 
 /* ---- start.c --------------------------------------------------------------------------------- */
 

@@ -38,12 +38,13 @@ static void read_flag(bool *out, struct value v)
         *out = false;
 }
 
-static void read_size(uint64_t *out, struct value v)
+/* false: it is no size, and *out is unchanged. */
+static bool read_size(uint64_t *out, struct value v)
 {
     const char *s = v.at;
     uint64_t n, unit = 1;
     if (!text_parse_decimal(&s, &n))
-        return;
+        return false;
     switch (*s | 0x20) {
     case 'k':
         unit = 1ull << 10;
@@ -58,8 +59,10 @@ static void read_size(uint64_t *out, struct value v)
         break;
     }
     s += unit > 1;
-    if ((size_t)(s - v.at) == v.length && checked_mul(n, unit, &n))
-        *out = n;
+    if ((size_t)(s - v.at) != v.length || !checked_mul(n, unit, &n))
+        return false;
+    *out = n;
+    return true;
 }
 
 static void read_byte(int *out, struct value v)
@@ -219,6 +222,23 @@ static void read_track_fds(enum track_fds *out, struct value v)
             *out = (enum track_fds)i;
 }
 
+void options_read_pool_size(struct options *o, const char *text)
+{
+    struct value v = {.at = text, .length = text_length(text)};
+    o->heap_bytes = 0; /* what is no size is too small */
+    o->has_pool_size = true;
+    read_size(&o->heap_bytes, v);
+}
+
+static void read_fork(enum fork_heap *out, struct value v)
+{
+    static const char *const name[] = {"shared", "private", "copy", "auto"};
+    static const char *const number[] = {"0", "1", "2", "3"}; /* as libvmmalloc has them */
+    for (uint32_t i = 0; i < countof(name); i++)
+        if (value_is(v, name[i]) || value_is(v, number[i]))
+            *out = (enum fork_heap)i;
+}
+
 /* Clear *out for the word `no`, set it for one of `others`. */
 static void read_unless(bool *out, struct value v, const char *no, const char *const others[])
 {
@@ -274,8 +294,10 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
         o->heap_in_file = value_is(v, "file") || (o->heap_in_file && !value_is(v, "private"));
     else if (key_is(key, n, "events"))
         o->all_events = value_is(v, "all") || (o->all_events && !value_is(v, "calls"));
-    else if (key_is(key, n, "heap-size"))
-        read_size(&o->heap_bytes, v);
+    else if (key_is(key, n, "pool-size"))
+        o->has_pool_size |= read_size(&o->heap_bytes, v);
+    else if (key_is(key, n, "fork"))
+        read_fork(&o->fork, v);
     else if (key_is(key, n, "freelist-vol"))
         read_size(&pool_knobs.quarantine_bytes, v);
     else if (key_is(key, n, "redzone-size"))

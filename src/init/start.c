@@ -19,7 +19,8 @@ struct runtime rt = {.options = {.trace_children = true,
                                  .leaks = true,
                                  .leak_check = true,
                                  .mel_at_exit = true,
-                                 .heap_bytes = 256ull << 20,
+                                 .heap_bytes = RTC_POOL_BYTES,
+                                 .fork = FORK_HEAP_PRIVATE,
                                  .frames = RTC_STACK_FRAMES,
                                  .cost_every = 1000,
                                  .access = true,
@@ -48,14 +49,17 @@ static int start_run(char *const *envp)
 {
     const char *run = variable(envp, "RTCHECK_RUN_FILE=");
     const char *options = variable(envp, "RTCHECK_OPTIONS=");
+    const char *pool_size = variable(envp, "RTCHECK_POOL_SIZE=");
     if (!run && options)
         options_read(&rt.options, options);
+    if (!run && pool_size && !rt.options.has_pool_size)
+        options_read_pool_size(&rt.options, pool_size);
     struct run_request request = {
         .env = run,
         .pool_dir = rt.options.pool_dir,
         .envp = envp,
         .options = options,
-        .has_heap = rt.options.heap_in_file,
+        .has_heap = rt.options.heap_in_file || rt.options.has_pool_size,
         .heap_bytes = rt.options.heap_bytes,
     };
     int err = run_start(&request);
@@ -78,12 +82,16 @@ static void after_fork(bool fresh)
         guarded_after_fork(self);
 }
 
-/* Only the first image of a run can have its heap in the file, which holds one heap. */
-static bool may_use_file_heap(void)
+/* With heap=file in the file, if it has a heap for this process. */
+static void start_heap(void)
 {
-    uint32_t expected = 0;
-    return rt.options.heap_in_file && run_header() && run_header()->heap_bytes &&
-           atomic_compare_exchange_strong(&run_header()->heap_taken, &expected, os_pid());
+    bool in_file = (rt.options.heap_in_file || rt.options.has_pool_size) && run_header() &&
+                   run_header()->heap_count;
+    int err = heap_start(in_file);
+    if (err && in_file) {
+        run_header()->heap_error = (uint32_t)-err;
+        heap_start(false);
+    }
 }
 
 static void start(char **envp)
@@ -91,14 +99,7 @@ static void start(char **envp)
     os_start(envp);
     if (start_run(envp))
         os_mark_missing(OS_RUN_FILE);
-    struct heap_setup setup = {.in_file = may_use_file_heap()};
-    setup.file_bytes = setup.in_file ? run_header()->heap_bytes : 0;
-    int err = heap_start(&setup);
-    if (err && setup.in_file) {
-        run_header()->heap_error = (uint32_t)-err;
-        setup.in_file = false;
-        heap_start(&setup);
-    }
+    start_heap();
     struct image_request request = {
         .frames = rt.options.frames,
         .checks = CHECK_MADE | CHECK_REDZONES | (pool_knobs.free_fill < 0 ? 0 : CHECK_FREED) |
@@ -107,7 +108,7 @@ static void start(char **envp)
         .error_limit = rt.options.error_limit,
         .how = run_header() && atomic_load(&run_header()->next_image) ? IMAGE_EXEC : IMAGE_ROOT,
         .first_thread = 1,
-        .flags = (setup.in_file ? IMAGE_HEAP_IN_FILE : 0) |
+        .flags = (heap_in_file() ? IMAGE_HEAP_IN_FILE : 0) |
                  (run_header() && run_header()->mode == RUN_BY_HAND ? IMAGE_BY_HAND : 0) |
                  (RECORD_BYTES > sizeof(struct block_record) ? IMAGE_RECORD_WIDE : 0) |
                  (variable(envp, "PYTHONMALLOC=malloc") ? IMAGE_PYTHON_MALLOC : 0), /* or _debug */
@@ -116,9 +117,11 @@ static void start(char **envp)
         byte_shadow_start();
     pool_knobs.marks_new = pool_knobs.malloc_fill >= 0 || byte_shadow_is_on;
     image_start(&request);
+    heap_file_set_image();
+    heap_files_after_exec();
     costs_start();
     errors_start();
-    fork_start(after_fork);
+    fork_start(after_fork, rt.options.fork);
     freed_pattern_start();
     slab_start();
     large_start();

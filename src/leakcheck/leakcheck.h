@@ -61,6 +61,12 @@ void leaks_resume(void);
  */
 void leaks_stop_for_end(const struct caller *caller);
 void leaks_stop_no_longer(void);
+/*
+ * Stop the other threads for a moment that is no leak check (fork.h, fork_stops_by).  Threads that wait in a
+ * system call do not get a signal.
+ */
+bool leaks_stop_others(void);
+void leaks_resume_others(void);
 
 struct leaks_sum {
     uint64_t blocks, bytes, new_blocks, new_bytes;

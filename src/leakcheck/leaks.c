@@ -151,7 +151,7 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
     if (*at >= end)
         return false;
     *piece_end = end;
-    return (in_heap && rt.options.heap_in_file) ||
+    return (in_heap && heap_in_file()) ||
            dirty_pages_next(in_heap ? MEMORY_PRIVATE : roots_memory(&c->roots, *at), at, end,
                             piece_end);
 }

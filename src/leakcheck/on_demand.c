@@ -136,6 +136,41 @@ bool leaks_on_demand(struct leaks_now *now)
     return true;
 }
 
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+static struct {
+    bool is_serialized, is_stopped;
+    struct os_signals signals;
+    struct stopped_world world;
+} others;
+
+bool leaks_stop_others(void)
+{
+    static const struct caller unknown; /* registers are not needed */
+    struct os_signals signals;
+    bool serialized = leaks_begin(&signals);
+    if (!serialized) {
+        os_restore_signals(&signals);
+        return false;
+    }
+    others.is_serialized = true;
+    others.signals = signals;
+    others.is_stopped = world_stop(&others.world, &unknown, STOP_RUNNING) == 0;
+    return others.is_stopped && others.world.not_stopped == others.world.waiting;
+}
+
+void leaks_resume_others(void)
+{
+    if (!others.is_serialized)
+        return;
+    struct os_signals signals = others.signals;
+    others.is_serialized = false;
+    if (others.is_stopped)
+        world_resume(&others.world);
+    leaks_done();
+    os_restore_signals(&signals);
+}
+
 /* ---- rtcheck/check.h ------------------------------------------------------------------------- */
 
 static struct rtc_leak_sum sum_of(const struct leaks_now *now, enum reach first, enum reach last)

@@ -77,6 +77,17 @@ int os_move_over(void *from, size_t bytes, void *to);
  */
 void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
 /*
+ * Map the pages of `from`, a part of one shared file mapping, a second time: over `to`, a reservation of
+ * the runtime, with the protection of `from`.
+ */
+int os_map_again(void *from, size_t bytes, void *to);
+/*
+ * Replace a mapping of the runtime by one of a file.  shared: not a private copy.  No thread sees a
+ * state in between.
+ */
+int os_replace_by_file(void *at, size_t bytes, int protection, bool shared, int fd,
+                       uint64_t offset);
+/*
  * Map a part of a file.  `at`: exactly there, or fail; NULL: anywhere.  `protection` as for mmap; shared:
  * not a private copy.
  */

@@ -153,7 +153,7 @@ bool run_replace_lost(const void *p, void (*fill)(const struct lost_records *los
 {
     uint64_t bytes, area_bytes = run_header_at_start()->area_bytes;
     uintptr_t window = (uintptr_t)run_window(&bytes), at = (uintptr_t)p;
-    if (at - window >= bytes || run_heap())
+    if (at - window >= bytes || heap_file_bytes())
         return false; /* with heap=file the program's own memory is lost, too */
     lock_replaced();
     atomic_store(&is_cut, true); /* first: from now on no finding is believed */

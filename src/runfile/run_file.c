@@ -21,13 +21,13 @@
 static struct {
     char *base;
     uint64_t window_bytes;
-    char *heap;
-    uint64_t heap_bytes;
+    uint64_t dev, ino;
     uint32_t maker; /* by hand: pid of the first image */
     struct run_header *header;
     struct run_header first; /* the header as it was at start: for cut.c */
-    char path[NAME_ROOM];
-    char aside[NAME_ROOM]; /* its path while an exec is under way */
+    char path[NAME_ROOM];    /* by hand */
+    char opened[NAME_ROOM];  /* with a launcher: by which every process opens the file */
+    char aside[NAME_ROOM];   /* its path while an exec is under way */
 } run;
 
 struct run_header *run_header(void)
@@ -60,11 +60,6 @@ char *run_area(uint32_t index)
     return index < run_area_limit() ? run.base + index * run.first.area_bytes : NULL;
 }
 
-void *run_heap(void)
-{
-    return run.heap;
-}
-
 const struct run_header *run_header_at_start(void)
 {
     return &run.first;
@@ -78,8 +73,7 @@ char *run_window(uint64_t *bytes)
 
 bool run_contains(const void *p)
 {
-    return (uintptr_t)p - (uintptr_t)run.base < run.window_bytes ||
-           (uintptr_t)p - (uintptr_t)run.heap < run.heap_bytes;
+    return (uintptr_t)p - (uintptr_t)run.base < run.window_bytes || heap_files_contain(p);
 }
 
 void run_ring(void)
@@ -142,27 +136,6 @@ static int map_window(int fd, const struct run_header *h)
     return -ENOMEM;
 }
 
-/*
- * If the address space has no room, the heap is private (heap_start), but the records are in the
- * file.
- */
-static void map_heap(int fd, const struct run_header *h)
-{
-    if (!h->heap_offset)
-        return;
-    uint64_t bytes = h->heap_bytes + UNIT_BYTES;
-    char *whole = os_reserve(NULL, bytes, false);
-    if (os_failed(whole))
-        return;
-    char *p = (char *)align_up((uintptr_t)whole, UNIT_BYTES);
-    if (os_failed(os_reserve_file(p, fd, h->heap_bytes, h->heap_offset))) {
-        os_unmap(whole, bytes);
-        return;
-    }
-    run.heap = p;
-    run.heap_bytes = h->heap_bytes;
-}
-
 /* Map the run; closes the descriptor in all cases. */
 static int map_run(int fd)
 {
@@ -176,8 +149,10 @@ static int map_run(int fd)
     if (!err)
         err = map_window(fd, first);
     if (!err)
-        map_heap(fd, first);
+        heap_files_map(fd, first);
     os_close(fd);
+    run.dev = st.st_dev;
+    run.ino = st.st_ino;
     if (!err)
         run.header = (struct run_header *)(void *)run.base;
     return err;
@@ -213,19 +188,34 @@ static bool is_the_run(int fd, const struct handed *h)
     return os_stat_fd(fd, &st) == 0 && st.st_dev == h->dev && st.st_ino == h->ino;
 }
 
+static int open_checked(const char *path, const struct handed *h)
+{
+    int fd = os_open(path, O_RDWR, 0);
+    if (fd >= 0 && !is_the_run(fd, h)) {
+        os_close(fd);
+        return -ESTALE;
+    }
+    return fd;
+}
+
 static int open_handed(const char *env)
 {
     struct handed h;
     if (!parse_handed(env, &h))
         return -EINVAL;
+    struct text t = text_begin(run.opened, NAME_ROOM);
+    text_put(&t, h.path);
+    text_end(&t);
     if (h.fd <= INT_MAX && is_the_run((int)h.fd, &h))
         return (int)h.fd;
-    int fd = os_open(h.path, O_RDWR, 0);
-    if (fd >= 0 && !is_the_run(fd, &h)) {
-        os_close(fd);
-        return -ESTALE;
-    }
-    return fd;
+    return open_checked(h.path, &h);
+}
+
+int run_open(void)
+{
+    struct handed h = {.dev = run.dev, .ino = run.ino};
+    const char *path = run.path[0] ? run.path : run.opened;
+    return !run.header ? -ENOENT : !path[0] || os_sandboxed() ? -EACCES : open_checked(path, &h);
 }
 
 /* ---- created by hand ------------------------------------------------------------------------- */
@@ -328,6 +318,18 @@ static int write_front(int fd, const struct run_header *header)
     return 0;
 }
 
+/* With fewer heaps if that is too large. */
+static bool set_size(int fd, struct run_shape *shape, uint64_t file_limit)
+{
+    for (shape->heap_count = run_heap_count(shape->heap_bytes);; shape->heap_count /= 2) {
+        if (run_file_bytes(shape) <= file_limit && os_truncate(fd, 0) == 0 &&
+            os_truncate(fd, (int64_t)run_file_bytes(shape)) == 0)
+            return true;
+        if (shape->heap_count <= 1)
+            return false;
+    }
+}
+
 /* Set the file's size and write its header; if the size is refused, try with fewer areas. */
 static int format_with(int fd, const struct run_request *request, uint64_t heap_bytes)
 {
@@ -338,14 +340,14 @@ static int format_with(int fd, const struct run_request *request, uint64_t heap_
     uint64_t file_limit = os_limit(RLIMIT_FSIZE);
     struct run_shape shape = {.area_bytes = RTC_AREA_BYTES,
                               .heap_bytes = heap_bytes,
+                              .heap_count = run_heap_count(heap_bytes),
                               .start_ns = os_wall_clock_ns(),
                               .mode = RUN_BY_HAND,
                               .uid = os_uid(),
                               .host = host,
                               .options = request->options};
     for (shape.area_count = RTC_AREA_COUNT_MAX; shape.area_count >= 2; shape.area_count /= 2) {
-        if (run_file_bytes(&shape) > file_limit || os_truncate(fd, 0) ||
-            os_truncate(fd, run_file_bytes(&shape)))
+        if (!set_size(fd, &shape, file_limit))
             continue;
         memset(&header, 0, sizeof header);
         int err = run_header_init(&header, &shape);

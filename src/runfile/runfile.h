@@ -7,6 +7,7 @@
  *   reclaim.c, lease.c       areas of ended images; which records other processes may still read
  *   depot.c, modules.c       stacks by number, and the objects that their frames are in
  *   threads.c, thread_records.c  all threads, and their records (thread_list.h)
+ *   heap_file.c              heap=file: the heaps in the file
  *   unchecked.c              programs that were started unchecked
  *   cut.c                    survives that the file is truncated while it is mapped
  *
@@ -54,9 +55,30 @@ struct area_entry *run_areas(void);
 struct lease *run_leases(void);
 char *run_area(uint32_t index);   /* address of its mapping; NULL: outside the mapped window */
 uint32_t run_area_limit(void);    /* number of areas that this process has mapped */
-void *run_heap(void);             /* heap=file: the reserved mapping */
+int run_open(void);               /* a descriptor of the file, or -errno; the caller closes it */
 bool run_contains(const void *p); /* is p in the mapping of the file? */
 void run_ring(void);              /* wakes the launcher */
+
+/* ---- heaps in the file (heap_file.c); they are numbered from 1, and 0 is none ---------------- */
+
+uint64_t heap_file_bytes(void); /* of each; 0: there are none */
+/* Take a heap of the file: it is a hole, and no process's.  0: all are in use. */
+uint32_t heap_file_take(void);
+/* Give a heap back that no process uses (any more). */
+void heap_file_drop(uint32_t number_1);
+uint64_t heap_file_offset(uint32_t number_1); /* in the file */
+/*
+ * Map [offset, offset + bytes) of it over a reservation of the runtime, inaccessible and not part of core
+ * dumps.  0 or -errno.
+ */
+int heap_file_map(uint32_t number_1, uint64_t offset, uint64_t bytes, void *at);
+void heap_file_use(uint32_t number_1); /* it is this process's own from now on; 0: none is */
+uint32_t heap_file_used(void);
+/* To which process the heap of a forked child belongs. */
+void heap_file_set_pid(uint32_t number_1, uint32_t pid);
+void heap_file_set_image(void); /* this image has its number now */
+/* Give back the heap of the image that this one has replaced by exec. */
+void heap_files_after_exec(void);
 
 /* Pages of records that were lost because the file was truncated. */
 struct lost_records {

@@ -14,6 +14,11 @@
 const struct run_header *run_header_at_start(void); /* a private copy */
 char *run_window(uint64_t *bytes);                  /* the mapped areas */
 
+/* ---- heap_file.c ----------------------------------------------------------------------------- */
+
+void heap_files_map(int fd, const struct run_header *h); /* at start */
+bool heap_files_contain(const void *p);
+
 /* ---- image.c --------------------------------------------------------------------------------- */
 
 const struct image_header *image_at_start(void); /* a private copy of this image's header */

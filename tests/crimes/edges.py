@@ -55,7 +55,7 @@ def around_large():
     written("", "malloc", 300000, -64)
     written("", "calloc", 300000, -1)
     written("", "aligned", 300000, -1)
-    written("heap=file:heap_size=32m", "malloc", 300000, -1)
+    written("heap=file:pool_size=32m", "malloc", 300000, -1)
 
 
 def width():
@@ -75,7 +75,7 @@ def never_taken():
     for bytes_, offset in ((40, 48), (40, 48 + 31), (40, 500), (300, 320), (700, 768), (1500, 1536)):
         written("", "malloc", bytes_, offset)
     written("", "malloc", 3000, 3100) # class 3072: up to the end of the page
-    written("heap=file:heap_size=32m", "malloc", 700, 768)
+    written("heap=file:pool_size=32m", "malloc", 700, 768)
 
 
 before_first()

@@ -81,7 +81,7 @@ for heap in ("private", "file"):
 
 # ---- silent ------------------------------------------------------------------------------------------------
 for way, variables in WAYS.items():
-    for options in (("all",), ("end",), ("start",), ("10",), ("auto",), ("all", "--heap=file"), ("end", "--heap=file", "--heap-size=16m"),
+    for options in (("all",), ("end",), ("start",), ("10",), ("auto",), ("all", "--heap=file"), ("end", "--heap=file", "--pool-size=16m"),
                     ("end", "--redzone-size=64"), ("start", "--access=no", "--free-fill=no")):
         check(f"silent {options}, {way}", run("silent", *options, variables=variables)[0], [])
 

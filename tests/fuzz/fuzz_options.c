@@ -83,7 +83,7 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.keep == option_flag(o, "keep"), "keep is the same");
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.all_events == (strcmp(option_text(o, "events"), "all") == 0), "events is the same");
-    must(r.heap_bytes == option_size(o, "heap-size"), "heap-size is the same");
+    must(r.heap_bytes == option_size(o, "pool-size"), "pool-size is the same");
     must(r.error_limit == limit_of(option_text(o, "error-limit")), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");

@@ -25,13 +25,13 @@ VERBS = {
 # A value of each shape in --help; numbers that every range contains.
 VALUES = {"N": "20", "BYTES": "32", "SIZE": "4m", "BYTE": "1", "HEX": "a5", "PATH": "x", "FILE": "/dev/null", "NAME,...": "page-faults",
           "FROM=TO": "/a=/b", "SET": "all"}
-WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "hyperlinks": "never", "leak-check": "full",
+WORDS = {"gen-suppressions": "yes", "rtc-biu-at-exit": "on", "rtc-mel-at-exit": "on", "color": "never", "hyperlinks": "never", "leak-check": "full", "fork": "copy",
          "leak-resolution": "low", "format": "gcc", "tool": "memcheck", "annotate": "no", "on-error": "continue", "track-fds": "yes", "guard": "all",
          "guard-stacks": "0123456789abcdef.e1", "malloc-fill": "block", "free-fill": "block", "access": "no"}
 # With a value or without one.
 BARE = ("access",)
 # Options that end the verb, or that need others.
-OTHERS = ("help", "version", "interval", "baseline", "update-baseline", "heap-size", "log-file", "log-fd", "xml", "xml-fd", "allow-unchecked", "counters", "catch")
+OTHERS = ("help", "version", "interval", "baseline", "update-baseline", "pool-size", "log-file", "log-fd", "xml", "xml-fd", "allow-unchecked", "counters", "catch")
 
 
 def must(holds, *what):

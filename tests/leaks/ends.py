@@ -52,7 +52,7 @@ WHAT = {
 }
 TIMES = {"hammer": 3, "exec_waited_for": 4, "exec_ended": 4, "exec_beside_end": 2} # the moment differs
 BESIDE = {"exec_killed": {"LD_PRELOAD": BUILD + "/tests/leaks/in_exec.so"}}
-ALSO = {"sparse": ["--heap=file", "--heap-size=512m"]} # run again with these
+ALSO = {"sparse": ["--heap=file", "--pool-size=512m"]} # run again with these
 
 
 def run(words, folder, beside):

@@ -147,7 +147,7 @@ def full_tmpfs(stage):
     must(run.report.in_control, 'not in control')
     must(re.search('not (all )?record|run file full', run.log), 'not said:', run.log)
     heap = Run(stage, [stage.program('limits/many'), '4000', '1000'], how='hand', wrap=scene,
-               options=['heap=file', 'heap-size=64m'], env={'RTCHECK_POOL_DIR': pool}).wait()
+               options=['heap=file', 'pool-size=64m'], env={'RTCHECK_POOL_DIR': pool}).wait()
     must(heap.status == 0 and heap.out == b'some\n', 'heap=file:', heap.status, heap.out,
          heap.err[-300:])
     must(first_number(heap.err) > 100, 'heap=file:', heap.err[-300:])
@@ -266,13 +266,13 @@ def pool_dir(stage):
         must('pool' not in run.log, run.log)
 
 
-def heap_size(stage):
+def pool_size(stage):
     """A heap in the file that cannot be is private, and the report has the reason; a full one is malloc's error."""
     argv = [stage.program('limits/needs'), '1']
     plain = run_plain(stage, argv)
 
     def heap_of(how, size, note, **scene):
-        run = Run(stage, argv, how=how, options=['heap=file', 'heap-size=' + size], **scene).wait()
+        run = Run(stage, argv, how=how, options=['heap=file', 'pool-size=' + size], **scene).wait()
         report = checked(run, plain, 500)
         must((note or 'in private memory') in run.log if note else 'private memory' not in run.log, how, size, run.log)
         heap = report.data['processes'][0]['heap']
@@ -281,7 +281,7 @@ def heap_size(stage):
     for size in '4m', '2048g': # the smallest and the largest
         for how in 'launcher', 'hand':
             heap_of(how, size, None)
-    too_small = 'heap_size is less than the minimum, 4.0 MiB: the heap is in private memory'
+    too_small = 'pool_size is less than the minimum, 4.0 MiB: the heap is in private memory'
     for size, note in (('0', too_small), ('1', too_small), ('4194303', too_small),
                        ('2049g', '(File too large): it is in private memory'),
                        ('18446744073709551615', '(File too large): it is in private memory')):
@@ -290,11 +290,11 @@ def heap_size(stage):
     for how in 'launcher', 'hand':
         heap_of(how, '100g', '(Cannot allocate memory): it is in private memory', **space)
     files = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60 * MIB, 60 * MIB))}
-    heap_of('launcher', '100m', 'limits on file sizes: no room for heap-size, 104857600 bytes: the heap is in', **files)
+    heap_of('launcher', '100m', 'limits on file sizes: no room for pool-size, 104857600 bytes: the heap is in', **files)
     heap_of('hand', '100m', '(File too large): it is in private memory', **files)
 
     for how in 'launcher', 'hand': # large enough for the start, and then full
-        run = Run(stage, [argv[0], '64'], how=how, options=['heap=file', 'heap-size=16m']).wait()
+        run = Run(stage, [argv[0], '64'], how=how, options=['heap=file', 'pool-size=16m']).wait()
         must(run.out == b'out of memory\n' and run.status == 1, how, run.out, run.status)
         must(run.report.in_control, how, run.log)
         must(re.search(r'malloc of .* failed, in a heap of 16\.0 MiB \(warning\)', run.log), how, run.log)
@@ -524,7 +524,7 @@ if __name__ == '__main__':
           ('no_shared_memory_folder', no_shared_memory_folder),
           ('read_only_root', read_only_root), ('no_proc', no_proc),
           ('closed_descriptors', closed_descriptors), ('few_descriptors', few_descriptors), ('pool_dir', pool_dir),
-          ('heap_size', heap_size),
+          ('pool_size', pool_size),
           ('all_descriptors_closed', all_descriptors_closed),
           ('core_dump', core_dump(kernel_core, 1.1)), ('gcore', core_dump(debugger_core, 1.5)), ('strict', strict), ('starved', starved),
           ('missing_features', missing_features), ('late_losses', late_losses),

@@ -267,7 +267,7 @@ def unseen_heap_in_file(stage):
     """A process forked without interception does not continue in its parent's heap."""
     for how in ('launcher', 'hand'):
         run = Run(stage, [stage.program('stress/fork_kinds'), 'unseen_begins'], how=how,
-                  options=['heap=file', 'heap-size=64m']).wait(60)
+                  options=['heap=file', 'pool-size=64m']).wait(60)
         must(run.status == 0, how, 'status', run.status, run.err[-300:])
 
 
@@ -284,7 +284,7 @@ def killed_while_copying(stage):
     printed = []
     for sandbox, most in ([], 1000), (['sandbox'], 6000):
         run = Run(stage, [stage.program('stress/copy_killed'), '300'] + sandbox,
-                  options=['heap=file', 'heap-size=512m', 'allow-unchecked']).wait(60)
+                  options=['heap=file', 'pool-size=512m', 'fork=copy', 'allow-unchecked']).wait(60)
         must(run.status == 0, 'status', run.status, run.err[-300:])
         numbers_printed = numbers(run.out)
         must(numbers_printed['killed'] == 1, 'the child lived')

@@ -27,9 +27,9 @@ static inline void run_here(void)
     MUST(getcwd(here, sizeof here) != NULL);
     MUST(run_start(&request) == 0);
     unlink(run_path());
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    MUST(heap_start(false) == 0);
     image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start(forget_nothing);
+    fork_start(forget_nothing, FORK_HEAP_PRIVATE);
     freed_pattern_start();
     slab_start();
     large_start();

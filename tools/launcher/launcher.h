@@ -82,7 +82,7 @@ struct run_file {
  */
 int run_file_make(struct run_file *f, const struct options *o, const char *options_text,
                   struct warnings *warnings, char err[TOOLS_ERROR_BYTES]);
-/* heap=file: -EINVAL if heap-size is not a valid size of a heap in the file. */
+/* heap=file: -EINVAL if pool-size is not a valid size of a heap in the file. */
 int run_file_check_heap(const struct options *o, char err[TOOLS_ERROR_BYTES]);
 void run_file_close(struct run_file *f);
 

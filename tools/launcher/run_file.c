@@ -56,6 +56,10 @@ static uint64_t area_bytes_wanted(void)
 
 static bool step_down(struct run_shape *shape)
 {
+    if (shape->heap_count > 1) {
+        shape->heap_count /= 2;
+        return true;
+    }
     bool can_shrink = shape->area_bytes > AREA_BYTES_MIN;
     if (shape->area_count > (can_shrink ? AREA_COUNT_COMFORT : AREA_COUNT_MIN))
         shape->area_count /= 2;
@@ -131,7 +135,7 @@ static int size_within(int fd, struct run_shape *shape, uint64_t limit)
 static int size_and_head(int fd, struct run_shape *shape)
 {
     struct run_shape without_heap = *shape;
-    without_heap.heap_bytes = 0;
+    without_heap.heap_bytes = without_heap.heap_count = 0;
     struct rlimit was;
     uint64_t limit = raise_file_limit(&was);
     int bad = size_within(fd, shape, limit);
@@ -236,19 +240,42 @@ static int make_in_some_dir(struct run_file *f, const struct options *o, struct 
 
 static uint64_t file_heap_bytes(const struct options *o)
 {
-    return strcmp(option_text(o, "heap"), "file") == 0 ? option_size(o, "heap-size") : 0;
+    return strcmp(option_text(o, "heap"), "file") == 0 ? option_size(o, "pool-size") : 0;
+}
+
+/* With --heap=file the heap is where the user wants it, and so is all of the file. */
+static const char *folder_of_heap(const struct options *o)
+{
+    const char *dir = option_text(o, "pool-dir"), *variable = getenv("RTCHECK_POOL_DIR");
+    return file_heap_bytes(o) == 0 ? NULL : *dir ? dir : variable && *variable ? variable : NULL;
+}
+
+static int check_folder(const char *dir, char err[TOOLS_ERROR_BYTES])
+{
+    struct stat st;
+    if (dir[0] != '/')
+        return fail(err, -EINVAL, "pool-dir %.200s: not an absolute path", dir);
+    if (stat(dir, &st) != 0)
+        return fail(err, -errno, "pool-dir %.200s: %s", dir, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return fail(err, -ENOTDIR, "pool-dir %.200s: %s", dir, strerror(ENOTDIR));
+    if (access(dir, W_OK | X_OK) != 0)
+        return fail(err, -errno, "pool-dir %.200s: %s", dir, strerror(errno));
+    return 0;
 }
 
 int run_file_check_heap(const struct options *o, char err[TOOLS_ERROR_BYTES])
 {
-    uint64_t bytes = option_size(o, "heap-size");
+    uint64_t bytes = option_size(o, "pool-size");
     if (strcmp(option_text(o, "heap"), "file") != 0)
         return 0;
+    if (folder_of_heap(o) && check_folder(folder_of_heap(o), err))
+        return -EINVAL;
     if (bytes < RTC_HEAP_BYTES_MIN)
-        return fail(err, -EINVAL, "option heap-size: %llu bytes is less than the minimum, %llum",
+        return fail(err, -EINVAL, "option pool-size: %llu bytes is less than the minimum, %llum",
                     (unsigned long long)bytes, RTC_HEAP_BYTES_MIN >> 20);
     if (bytes > RTC_HEAP_BYTES_MAX)
-        return fail(err, -EINVAL, "option heap-size: %llu bytes is more than the maximum, %llug",
+        return fail(err, -EINVAL, "option pool-size: %llu bytes is more than the maximum, %llug",
                     (unsigned long long)bytes, RTC_HEAP_BYTES_MAX >> 30);
     return 0;
 }
@@ -263,6 +290,7 @@ static struct run_shape first_shape(const struct options *o, const char *options
         .area_bytes = area_bytes_wanted(),
         .area_count = RTC_AREA_COUNT_MAX,
         .heap_bytes = file_heap_bytes(o),
+        .heap_count = run_heap_count(file_heap_bytes(o)),
         .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
         .mode = RUN_BY_LAUNCHER,
         .uid = geteuid(),
@@ -275,6 +303,12 @@ static struct run_shape first_shape(const struct options *o, const char *options
 static int make_file(struct run_file *f, const struct options *o, struct run_shape *shape,
                      struct warnings *warnings)
 {
+    const char *folder = folder_of_heap(o);
+    if (folder) {
+        f->is_named = !has_proc();
+        f->fd = try_dir(f, folder, shape);
+        return f->fd < 0 ? f->fd : 0;
+    }
     f->is_named = !has_proc();
     if (f->is_named)
         warnings_add(warnings, "no /proc: the run file has a name until the end");
@@ -341,7 +375,7 @@ int run_file_make(struct run_file *f, const struct options *o, const char *optio
     }
     if (shape.heap_bytes < file_heap_bytes(o))
         warnings_add(warnings,
-                     "limits on file sizes: no room for heap-size, %llu bytes: the heap is in "
+                     "limits on file sizes: no room for pool-size, %llu bytes: the heap is in "
                      "private memory",
                      (unsigned long long)file_heap_bytes(o));
     uint64_t bytes = shape.area_bytes * shape.area_count;

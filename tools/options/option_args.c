@@ -167,6 +167,19 @@ static int refuse_without_effect(const struct options *o, char err[TOOLS_ERROR_B
     return 0;
 }
 
+/* RTCHECK_POOL_SIZE, unless an option has the size; a size puts the heap into the file. */
+static int take_pool_size(struct options *o, char err[TOOLS_ERROR_BYTES])
+{
+    const char *size = getenv("RTCHECK_POOL_SIZE");
+    char why[TOOLS_ERROR_BYTES];
+    if (size && *size && !option_is_given(o, "pool-size") &&
+        option_give(o, "pool-size", size, why) != 0)
+        return fail(err, -EINVAL, "RTCHECK_POOL_SIZE: %s", why);
+    if (option_is_given(o, "pool-size") && !option_is_given(o, "heap"))
+        return option_give(o, "heap", "file", err);
+    return 0;
+}
+
 int options_gather(struct options *o, const struct verb *verb, int argc, char **argv, int *rest,
                    char err[TOOLS_ERROR_BYTES])
 {
@@ -179,6 +192,8 @@ int options_gather(struct options *o, const struct verb *verb, int argc, char **
         bad = options_from_text(o, getenv("RTCHECK_OPTIONS"), err);
     if (!bad)
         bad = options_from_args(o, argc, argv, rest, err);
+    if (!bad && runs && !verb->options)
+        bad = take_pool_size(o, err);
     return bad ? bad : refuse_without_effect(o, err);
 }
 
@@ -245,6 +260,7 @@ struct option_words option_words(const struct option_info *info)
         [KIND_GUARD] = "=N|all|no",
         [KIND_STACKS] = "=STACK,...",
         [KIND_ACCESS] = "=no|yes|full",
+        [KIND_FORK] = "=WORD",
         [KIND_HEAP] = "=private|file",
         [KIND_EVENTS] = "=calls|all",
         [KIND_FRAMES] = "=N",

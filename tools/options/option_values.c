@@ -109,6 +109,7 @@ static const char *const value_words[] = {[KIND_HEAP] = "private|file",
                                           [KIND_EVENTS] = "calls|all",
                                           [KIND_ON_ERROR] = "continue|stop|abort|exit|debugger",
                                           [KIND_TRACK_FDS] = "no|bad|yes|all",
+                                          [KIND_FORK] = "shared|private|copy|auto|0|1|2|3",
                                           [KIND_GUARD] = "no|auto|all|end|start",
                                           [KIND_AT_EXIT] = "on|off|verbose",
                                           [KIND_GEN] = "no|yes|all",
@@ -250,8 +251,9 @@ static const char *const value_syntaxes[] = {
     [KIND_GUARD] = "no, auto, all, end, start or a number from 1 to 1000000",
     [KIND_STACKS] = "up to 32 stacks as --catch gives them",
     [KIND_ACCESS] = "no, yes or full",
+    [KIND_FORK] = "shared, private, copy, auto or a number from 0 to 3",
 };
-static_assert(countof(value_syntaxes) == KIND_ACCESS + 1, "one for each kind");
+static_assert(countof(value_syntaxes) == KIND_FORK + 1, "one for each kind");
 
 const char *value_if_bare(const struct option_info *info)
 {

@@ -64,6 +64,7 @@ enum option_kind {
     KIND_GUARD,
     KIND_STACKS,
     KIND_ACCESS,
+    KIND_FORK,
 };
 
 #define GUARD_STACKS_MOST 32u /* of KIND_STACKS: as many as the runtime takes */

@@ -16,7 +16,7 @@
 static inline void heap_alone(void)
 {
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* touching one unit must not populate its neighbours */
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    MUST(heap_start(false) == 0);
     MUST(!heap_in_file() && heap.bytes == 0);
 }
 

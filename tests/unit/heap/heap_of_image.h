@@ -10,9 +10,9 @@
 
 static inline void heap_of_image(void)
 {
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    MUST(heap_start(false) == 0);
     image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start(NULL);
+    fork_start(NULL, FORK_HEAP_PRIVATE);
     slab_start();
     MUST(threads_register() == self && self);
 }

@@ -322,8 +322,8 @@ static void of_fixed_size(void)
                                         .heap_bytes = bytes};
     MUST(run_start(&request) == 0);
     MUST(os_unlink(run_path()) == 0);
-    MUST(heap_start(&(struct heap_setup){.in_file = true, .file_bytes = bytes}) == 0);
-    MUST(heap_in_file() && heap.base == (uintptr_t)run_heap());
+    MUST(heap_start(true) == 0);
+    MUST(heap_in_file() && heap_is_shared() && heap_file_used() == 1);
     model.may_refuse = true;
     model.most = 600;
     walk();

@@ -58,6 +58,7 @@ static bool changes_nothing(const char *text)
            e.options.guard.stacks.count == initial.options.guard.stacks.count &&
            e.options.on_error == initial.options.on_error &&
            e.options.track_fds == initial.options.track_fds &&
+           e.options.fork == initial.options.fork &&
            memcmp(e.options.pool_dir, initial.options.pool_dir, sizeof e.options.pool_dir) == 0 &&
            strcmp(e.options.skip, initial.options.skip) == 0 &&
            e.knobs.quarantine_bytes == initial.knobs.quarantine_bytes &&
@@ -105,6 +106,7 @@ enum where { L, R };
 #define OTHER_GUARD(initial) "20"
 #define OTHER_STACKS(initial) "0123456789abcdef.e9"
 #define OTHER_ACCESS(initial) "full"
+#define OTHER_FORK(initial) "copy"
 
 /* "name=value" as in RTCHECK_OPTIONS: '-' written as '_'. */
 static const char *setting(const char *name, const char *value)
@@ -244,15 +246,15 @@ static void sizes(void **state)
         const char *text;
         uint64_t bytes;
     } rows[] = {
-        {"heap_size=0", 0},
-        {"heap_size=1", 1},
-        {"heap_size=4k", 4096},
-        {"heap_size=4K", 4096},
-        {"heap_size=3m", 3 << 20},
-        {"heap_size=2g", 2ull << 30},
-        {"heap_size=17179869183g", 0xffffffffc0000000ull},
-        {"heap_size=18446744073709551615", UINT64_MAX},
-        {"heap_size=5:heap_size=6", 6},
+        {"pool_size=0", 0},
+        {"pool_size=1", 1},
+        {"pool_size=4k", 4096},
+        {"pool_size=4K", 4096},
+        {"pool_size=3m", 3 << 20},
+        {"pool_size=2g", 2ull << 30},
+        {"pool_size=17179869183g", 0xffffffffc0000000ull},
+        {"pool_size=18446744073709551615", UINT64_MAX},
+        {"pool_size=5:pool_size=6", 6},
     };
     for (size_t i = 0; i < countof(rows); i++)
         if (after_reading(rows[i].text).options.heap_bytes != rows[i].bytes)
@@ -287,7 +289,7 @@ static void paths(void **state)
     assert_string_equal(after_reading("pool_dir='/a b:c,d'").options.pool_dir, "/a b:c,d");
     assert_string_equal(after_reading("keep pool_dir=\"/it's\":heap=file").options.pool_dir,
                         "/it's");
-    assert_true(after_reading("json='x:heap_size=5':heap=file").options.heap_in_file);
+    assert_true(after_reading("json='x:pool_size=5':heap=file").options.heap_in_file);
     assert_true(after_reading("json='x'heap=file").options.heap_in_file); /* the quote separates */
     struct everything e = after_reading(text); /* longer than the buffer: cut, terminated */
     assert_in_range(strlen(e.options.pool_dir), 0, sizeof e.options.pool_dir - 1);
@@ -328,19 +330,19 @@ static void separators(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "heap_size=4096:free_fill=1",
-        ":: heap_size=4096 \t free_fill=1\n",
-        "free_fill=1 heap_size=4k",
-        "quiet:heap_size=4096:keep:free_fill=1:memuse",
-        "heap_size=9:log_file=/x/%p:bogus=7:=8:free_fill=1:heap_size=4k",
-        "json=a=b:heap_size=4096:=:free_fill=1:",
+        "pool_size=4096:free_fill=1",
+        ":: pool_size=4096 \t free_fill=1\n",
+        "free_fill=1 pool_size=4k",
+        "quiet:pool_size=4096:keep:free_fill=1:memuse",
+        "pool_size=9:log_file=/x/%p:bogus=7:=8:free_fill=1:pool_size=4k",
+        "json=a=b:pool_size=4096:=:free_fill=1:",
     };
     for (size_t i = 0; i < countof(texts); i++) {
         struct everything e = after_reading(texts[i]);
         if (e.options.heap_bytes != 4096 || e.knobs.free_fill != 1)
             fail_msg("%s", texts[i]);
     }
-    assert_int_equal(after_reading("heap-size=4096").options.heap_bytes, 4096); /* '-' equals '_' */
+    assert_int_equal(after_reading("pool-size=4096").options.heap_bytes, 4096); /* '-' equals '_' */
 }
 
 static void bad_values(void **state)
@@ -348,14 +350,14 @@ static void bad_values(void **state)
     (void)state;
     static const char *const texts[] = {
         /* clang-format off */
-        "", ":", "=", "=4096", "heap_size", "heap_size=", "heap_size=x", "heap_size=-1", "heap_size=+1",
-        "heap_size=1kk", "heap_size=1t", "heap_size=0x10",
-        "heap_size=18446744073709551616", "heap_size=17179869184g", "heap_siz=5", "heap_sizes=5",
-        "Heap_size=5", "xheap_size=5", "heap_size:5", "free_fill=100", "free_fill=0x100",
+        "", ":", "=", "=4096", "pool_size", "pool_size=", "pool_size=x", "pool_size=-1", "pool_size=+1",
+        "pool_size=1kk", "pool_size=1t", "pool_size=0x10",
+        "pool_size=18446744073709551616", "pool_size=17179869184g", "pool_siz=5", "pool_sizes=5",
+        "Pool_size=5", "xpool_size=5", "pool_size:5", "free_fill=100", "free_fill=0x100",
         "free_fill=-1", "free_fill=0x", "free_fill=", "free_fill=none", "free_fill=no1",
         "free_fill=99999999999999999999", "trace_children=maybe", "trace_children=noo",
         "trace_children=n", "trace_children=", "malloc_fill=yes", "freelist_vol=256q", "heap=files",
-        "heap=", "heap=privat", "heap", "events", "events=", "events=al", "pool_dir", "json='x:heap_size=5:heap=file", "heap_size='5 '",
+        "heap=", "heap=privat", "heap", "events", "events=", "events=al", "pool_dir", "json='x:pool_size=5:heap=file", "pool_size='5 '",
         /* clang-format on */
     };
     for (size_t i = 0; i < countof(texts); i++) {
@@ -364,7 +366,7 @@ static void bad_values(void **state)
     }
     /* An invalid value does not change an earlier setting. */
     assert_true(after_reading("heap=file:heap=files").options.heap_in_file);
-    assert_int_equal(after_reading("heap_size=5:heap_size=6x").options.heap_bytes, 5);
+    assert_int_equal(after_reading("pool_size=5:pool_size=6x").options.heap_bytes, 5);
     assert_false(after_reading("trace_children=no:trace_children=x").options.trace_children);
 }
 

@@ -19,9 +19,9 @@ static pthread_barrier_t *there, done;
 
 static void start(void)
 {
-    MUST(heap_start(&(struct heap_setup){0}) == 0);
+    MUST(heap_start(false) == 0);
     image_start(&(struct image_request){.how = IMAGE_ROOT, .first_thread = 1});
-    fork_start(NULL);
+    fork_start(NULL, FORK_HEAP_PRIVATE);
     MUST(threads_register() == self && self);
 }
 

@@ -29,6 +29,7 @@ static void checks(void **state)
     struct run_header run = {0};
     struct run_shape shape = good;
     shape.heap_bytes = 5000;
+    shape.heap_count = 3;
     shape.launcher_pid = 77;
     shape.mode = RUN_BY_LAUNCHER;
     assert_int_equal(run_header_init(&run, &shape), 0);
@@ -43,7 +44,11 @@ static void checks(void **state)
                      RTC_AREA_TABLE_OFFSET + 64 * sizeof(struct area_entry));
     assert_int_equal(run.heap_offset, 64 * RTC_AREA_BYTES);
     assert_int_equal(run.heap_bytes, 8192); /* whole pages */
-    assert_int_equal(run.file_bytes, 64 * RTC_AREA_BYTES + 8192);
+    assert_int_equal(run.heap_count, 3);
+    assert_int_equal(run.heap_table_offset, run_unchecked_end(&run));
+    assert_int_equal(run_tables_end(&run),
+                     run_unchecked_end(&run) + RTC_HEAPS_MAX * sizeof(struct heap_slot));
+    assert_int_equal(run.file_bytes, 64 * RTC_AREA_BYTES + 3 * 8192);
     assert_int_equal(run.start_ns, 12345);
     assert_int_equal(run.mode, RUN_BY_LAUNCHER);
     assert_int_equal(run.uid, 1000);
@@ -61,6 +66,8 @@ static void without_heap(void **state)
     assert_int_equal(run_header_init(&run, &good), 0);
     assert_int_equal(run.heap_offset, 0);
     assert_int_equal(run.heap_bytes, 0);
+    assert_int_equal(run.heap_count, 0);
+    assert_int_equal(run.heap_table_offset, 0);
     assert_int_equal(run.file_bytes, 64 * RTC_AREA_BYTES);
     assert_int_equal(run_file_bytes(&good), run.file_bytes);
     for (uint32_t area = 0; area < 64; area++)
@@ -94,26 +101,37 @@ static void texts(void **state)
 }
 
 /* name of the case, change of the valid shape, is it refused? */
-#define SHAPES                                                                               \
-    SHAPE(as_it_is, (void)s, false)                                                          \
-    SHAPE(no_area_bytes, s->area_bytes = 0, true)                                            \
-    SHAPE(odd_area_bytes, s->area_bytes = 3ull << 20, true)                                  \
-    SHAPE(tables_do_not_fit, s->area_bytes = 128ull << 10, true)                             \
-    SHAPE(tables_just_fit, s->area_bytes = 256ull << 10, false)                              \
-    SHAPE(no_areas, s->area_count = 0, true)                                                 \
-    SHAPE(only_the_head, s->area_count = 1, true)                                            \
-    SHAPE(one_area, s->area_count = 2, false)                                                \
-    SHAPE(most_areas, s->area_count = RTC_AREA_COUNT_MAX, false)                             \
-    SHAPE(more_areas, s->area_count = RTC_AREA_COUNT_MAX + 1, true)                          \
-    SHAPE(no_mode, s->mode = 0, true)                                                        \
-    SHAPE(unknown_mode, s->mode = 3, true)                                                   \
-    SHAPE(longest, s->area_bytes = RTC_FILE_BYTES_MAX / 64, false)                           \
-    SHAPE(too_long, s->area_bytes = RTC_FILE_BYTES_MAX / 32, true)                           \
-    SHAPE(areas_wrap, s->area_bytes = 1ull << 63, true)                                      \
-    SHAPE(heap_fills_up, s->heap_bytes = RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES, false)    \
-    SHAPE(heap_too_long, s->heap_bytes = RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES + 1, true) \
-    SHAPE(heap_wraps, s->heap_bytes = UINT64_MAX, true)                                      \
-    SHAPE(heap_and_areas_wrap, s->heap_bytes = 0 - RTC_AREA_BYTES, true)
+#define SHAPES                                                                            \
+    SHAPE(as_it_is, (void)s, false)                                                       \
+    SHAPE(no_area_bytes, s->area_bytes = 0, true)                                         \
+    SHAPE(odd_area_bytes, s->area_bytes = 3ull << 20, true)                               \
+    SHAPE(tables_do_not_fit, s->area_bytes = 128ull << 10, true)                          \
+    SHAPE(tables_just_fit, s->area_bytes = 256ull << 10, false)                           \
+    SHAPE(no_areas, s->area_count = 0, true)                                              \
+    SHAPE(only_the_head, s->area_count = 1, true)                                         \
+    SHAPE(one_area, s->area_count = 2, false)                                             \
+    SHAPE(most_areas, s->area_count = RTC_AREA_COUNT_MAX, false)                          \
+    SHAPE(more_areas, s->area_count = RTC_AREA_COUNT_MAX + 1, true)                       \
+    SHAPE(no_mode, s->mode = 0, true)                                                     \
+    SHAPE(unknown_mode, s->mode = 3, true)                                                \
+    SHAPE(longest, s->area_bytes = RTC_FILE_BYTES_MAX / 64, false)                        \
+    SHAPE(too_long, s->area_bytes = RTC_FILE_BYTES_MAX / 32, true)                        \
+    SHAPE(areas_wrap, s->area_bytes = 1ull << 63, true)                                   \
+    SHAPE(heap_fills_up, one_heap(s, RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES), false)    \
+    SHAPE(heap_too_long, one_heap(s, RTC_FILE_BYTES_MAX - 64 * RTC_AREA_BYTES + 1), true) \
+    SHAPE(heap_wraps, one_heap(s, UINT64_MAX), true)                                      \
+    SHAPE(heap_and_areas_wrap, one_heap(s, 0 - RTC_AREA_BYTES), true)                     \
+    SHAPE(heaps_too_long, (one_heap(s, RTC_FILE_BYTES_MAX / 2), s->heap_count = 2), true) \
+    SHAPE(heaps_of_nothing, s->heap_count = 1, true)                                      \
+    SHAPE(no_heaps, s->heap_bytes = 4096, true)                                           \
+    SHAPE(most_heaps, (one_heap(s, 4096), s->heap_count = RTC_HEAPS_MAX), false)          \
+    SHAPE(more_heaps, (one_heap(s, 4096), s->heap_count = RTC_HEAPS_MAX + 1), true)
+
+static void one_heap(struct run_shape *s, uint64_t bytes)
+{
+    s->heap_bytes = bytes;
+    s->heap_count = 1;
+}
 
 #define SHAPE(name, change, refused)               \
     static void change_##name(struct run_shape *s) \
@@ -160,6 +178,7 @@ static void verifies(void **state)
         struct verify_error err;
         shape.area_count = count;
         shape.heap_bytes = count % 3 == 2 ? 12345 : 0;
+        shape.heap_count = count % 3 == 2;
         memset(run, 0, sizeof *run);
         assert_int_equal(run_header_init(run, &shape), 0);
         if (!verify_run(run, run_file_bytes(&shape), &err))

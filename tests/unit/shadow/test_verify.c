@@ -63,6 +63,12 @@ static void heap_after_areas(struct sample *s)
     run(s)->heap_bytes = BUILD_AREA_BYTES;
 }
 
+static void heaps(struct sample *s, uint32_t count)
+{
+    run(s)->heap_count = count;
+    run(s)->heap_table_offset = run_unchecked_end(run(s));
+}
+
 /* The tables in the other order, both empty, with `overlap` bytes in common. */
 static void leases_first(struct sample *s, uint64_t overlap)
 {
@@ -110,6 +116,14 @@ static void fill_area(struct sample *s)
     CASE(heap_odd, run(s)->area_count--;                                                           \
          run(s)->heap_offset = s->b.bytes - 100, "heap outside its part of the file")              \
     CASE(heap_good, heap_after_areas(s), "")                                                       \
+    CASE(heaps_without_table, run(s)->heap_count = 1, "too many heaps")                            \
+    CASE(heaps, (heap_after_areas(s), heaps(s, 1)), "")                                            \
+    CASE(heaps_beyond, (heap_after_areas(s), heaps(s, 2)), "heap outside its part of the file")    \
+    CASE(heaps_too_many, (heap_after_areas(s), heaps(s, RTC_HEAPS_MAX + 1)), "too many heaps")     \
+    CASE(heaps_table_early, (heap_after_areas(s), heaps(s, 1), run(s)->heap_table_offset -= 8),    \
+         "table of heaps outside its place")                                                       \
+    CASE(heaps_table_beyond, (heaps(s, 1), run(s)->heap_table_offset = BUILD_AREA_BYTES - 8),      \
+         "table of heaps outside its place")                                                       \
     CASE(table_in_header, run(s)->area_table_offset = 8, "area table outside the run's head")      \
     CASE(table_beyond, run(s)->area_table_offset = BUILD_AREA_BYTES,                               \
          "area table outside the run's head")                                                      \

@@ -1,0 +1,283 @@
+/*
+ * in_file.c - the heap in the run file (heap=file), and what a fork makes of it.
+ *
+ * Shared memory would be written by parent and child.  The kernel copies only private memory, at one
+ * instant and for all threads.  So before a fork the heap's mapping is replaced by a private mapping of the
+ * same part of the file (heap_make_private).  Contents stay, no thread has to be stopped, and the fork is as
+ * cheap as with a heap in memory: pages of the file are copied when they are written.
+ *
+ * With --fork=private this is all.  Both heaps are private memory from then on, and the file keeps what was
+ * in it.  With --fork=copy the child copies what it sees into a heap of its own in the file, and maps that
+ * (heap_move_to_file).  The parent writes the pages that it has changed since the fork back to the file and
+ * shares it again (heap_back_to_file).  It waits for the child first, which still reads pages of the
+ * file.  Its other threads run until the changed pages are written; then they are stopped.
+ *
+ * If the file cannot be opened (a sandbox, another root directory), the mapping stays shared: then the
+ * child copies it while the parent waits (heap_copy_out), and writes of other threads may be torn.
+ *
+ * Pages that the program made inaccessible are copied, too, and stay so.  Memory that the program mapped
+ * over the heap is left alone (UNIT_FOREIGN).
+ */
+#include "guard.h"
+#include "heap_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PROGRESS_UNITS 64u /* copied between two increments of *progress */
+
+enum backing {
+    IN_MEMORY,
+    IN_FILE,
+    COPY_OF_FILE, /* private: reads pages of the file until it writes them */
+};
+
+static enum backing backing;
+
+/* Map a heap of the file.  Return its address, and its size in bytes; NULL: there is none. */
+void *in_file_start(uint64_t *bytes)
+{
+    uint32_t taken = heap_file_take();
+    *bytes = heap_file_bytes();
+    if (!taken)
+        return NULL;
+    char *whole = os_reserve(NULL, *bytes + UNIT_BYTES, false);
+    char *at = (char *)align_up((uintptr_t)whole, UNIT_BYTES);
+    if (os_failed(whole) || heap_file_map(taken, 0, *bytes, at)) {
+        heap_file_drop(taken);
+        return NULL;
+    }
+    heap_file_use(taken);
+    backing = IN_FILE;
+    return at;
+}
+
+void in_file_end(void)
+{
+    heap_file_use(0);
+    backing = IN_MEMORY;
+}
+
+bool heap_in_file(void)
+{
+    return backing != IN_MEMORY;
+}
+
+bool heap_is_shared(void)
+{
+    return backing == IN_FILE;
+}
+
+bool heap_is_copy(void)
+{
+    return backing == COPY_OF_FILE;
+}
+
+/* ---- mappings of the heap -------------------------------------------------------------------- */
+
+struct walk {
+    int fd; /* of the file */
+    struct pages pages;
+    char *to; /* a heap of the file, mapped a second time */
+    uint32_t number_1;
+    bool only_changed;
+    uint32_t copied;
+    _Atomic uint32_t *progress;
+};
+
+/* A part of a mapping that is ready memory of the heap: [start, end). */
+typedef bool action(struct walk *w, char *start, char *end, int protection);
+
+static bool is_foreign_at(uintptr_t at)
+{
+    return space_is_foreign((at - heap.base) >> RTC_UNIT_SHIFT);
+}
+
+/*
+ * As the kernel has them: the program may have protected pages.  false: not all are known, or an action
+ * failed.
+ */
+static bool each_mapping(struct walk *w, action *act)
+{
+    struct mappings all;
+    struct mapping m;
+    uintptr_t end = heap.base + space_ready_bytes();
+    bool done = os_mappings_open(&all) == 0;
+    if (!done)
+        return false;
+    while (done && os_mappings_next(&all, &m) && m.start < end) {
+        uintptr_t from = m.start > heap.base ? m.start : heap.base, to = m.end < end ? m.end : end;
+        if (from < to && !is_foreign_at(from))
+            done = act(w, (char *)from, (char *)to, m.protection);
+    }
+    os_mappings_close(&all);
+    return done;
+}
+
+/* The part that is not ready yet, in runs without foreign units: from unit `first` to `end`. */
+static bool each_unready(bool (*act)(uint32_t number_1, uint64_t first, uint64_t end),
+                         uint32_t number_1)
+{
+    uint64_t end = space_units_usable();
+    for (uint64_t first = space_ready_bytes() >> RTC_UNIT_SHIFT, next; first < end; first = next) {
+        bool foreign = space_is_foreign(first);
+        for (next = first + 1; next < end && space_is_foreign(next) == foreign; next++)
+            ;
+        if (!foreign && !act(number_1, first, next))
+            return false;
+    }
+    return true;
+}
+
+static char *unit_at(uint64_t number)
+{
+    return (char *)heap.base + (number << RTC_UNIT_SHIFT);
+}
+
+static uint64_t offset_of(const char *at)
+{
+    return (uintptr_t)at - heap.base;
+}
+
+/* ---- to private memory ----------------------------------------------------------------------- */
+
+static bool make_private(struct walk *w, char *start, char *end, int protection)
+{
+    return os_replace_by_file(start, (size_t)(end - start), protection, false, w->fd,
+                              heap_file_offset(w->number_1) + offset_of(start)) == 0;
+}
+
+static bool unready_to_memory(uint32_t number_1, uint64_t first, uint64_t end)
+{
+    (void)number_1;
+    return !os_failed(os_replace(unit_at(first), (end - first) << RTC_UNIT_SHIFT));
+}
+
+bool heap_make_private(void)
+{
+    struct walk w = {.fd = run_open(), .number_1 = heap_file_used()};
+    if (w.fd < 0)
+        return false;
+    bool done = each_mapping(&w, make_private) && each_unready(unready_to_memory, 0);
+    os_close(w.fd);
+    if (!done)
+        return false; /* the fork is torn, if a part is shared */
+    backing = COPY_OF_FILE;
+    guard_restore();
+    image_flag(IMAGE_HEAP_LEFT);
+    return true;
+}
+
+/* ---- back to the file ------------------------------------------------------------------------ */
+
+static bool copy_bytes(struct walk *w, uint64_t from, uint64_t to)
+{
+    if (os_populate(w->to + from, to - from))
+        return false;
+    if (heap_has_gaps())
+        os_copy(w->to + from, (char *)heap.base + from, to - from);
+    else
+        memcpy(w->to + from, (char *)heap.base + from, to - from);
+    return true;
+}
+
+/* Of [from, to) in one unit: the pages that are no longer those of the file. */
+static bool copy_changed(struct walk *w, uint64_t from, uint64_t to)
+{
+    uint8_t state[UNIT_BYTES / PAGE_BYTES];
+    uint32_t count = (uint32_t)((to - from) / PAGE_BYTES);
+    if (!os_pages_look(&w->pages, heap.base + from, count, state))
+        return false;
+    for (uint32_t i = 0; i < count; i++, from += PAGE_BYTES)
+        if (state[i] & (PAGE_IN_MEMORY | PAGE_IN_SWAP) && !(state[i] & PAGE_OF_FILE) &&
+            !copy_bytes(w, from, from + PAGE_BYTES))
+            return false;
+    return true;
+}
+
+static bool copy_unit(struct walk *w, uint64_t number, uint64_t from, uint64_t to)
+{
+    if (++w->copied % PROGRESS_UNITS == 0)
+        atomic_fetch_add_explicit(w->progress, 1, memory_order_relaxed);
+    if (guard_bits(heap.unit + number)) /* from the first page of the block's run: all of it */
+        return from != number << RTC_UNIT_SHIFT ||
+               guard_copy(w->to, (char *)heap.base, heap.unit + number);
+    return w->only_changed ? copy_changed(w, from, to) : copy_bytes(w, from, to);
+}
+
+/* Free runs are left out. */
+static bool copy_units(struct walk *w, uint64_t from, uint64_t end)
+{
+    uint64_t used = atomic_load_explicit(&heap.bytes, memory_order_relaxed);
+    end = end < used ? end : used;
+    for (uint64_t at = from, next; at < end; at = next) {
+        uint64_t number = at >> RTC_UNIT_SHIFT, length = run_length(heap.unit + number);
+        next = (number + (length ? length : 1)) << RTC_UNIT_SHIFT;
+        if (!length && !copy_unit(w, number, at, next < end ? next : end))
+            return false;
+    }
+    return true;
+}
+
+/* The program may have made it unreadable. */
+static bool copy_mapping(struct walk *w, char *start, char *end, int protection)
+{
+    size_t bytes = (size_t)(end - start);
+    if (!(protection & PROT_READ) && os_read_only(start, bytes))
+        return false;
+    bool done = copy_units(w, offset_of(start), offset_of(end));
+    return (protection & PROT_READ || os_protect(start, bytes, protection) == 0) && done;
+}
+
+static bool share(struct walk *w, char *start, char *end, int protection)
+{
+    return heap_file_map(w->number_1, offset_of(start), (uint64_t)(end - start), start) == 0 &&
+           os_protect(start, (size_t)(end - start), protection) == 0;
+}
+
+static bool share_unready(uint32_t number_1, uint64_t first, uint64_t end)
+{
+    return heap_file_map(number_1, first << RTC_UNIT_SHIFT, (end - first) << RTC_UNIT_SHIFT,
+                         unit_at(first)) == 0;
+}
+
+/* If a part could not be replaced, the contents of others are in the file alone: then it is the end. */
+static bool copy_and_share(struct walk *w)
+{
+    uint64_t ready = space_ready_bytes();
+    char *to = os_reserve(NULL, ready, false);
+    if (os_failed(to))
+        return false;
+    w->to = to;
+    bool is_copied = heap_file_map(w->number_1, 0, ready, to) == 0 && os_allow(to, ready) == 0 &&
+                     each_mapping(w, copy_mapping);
+    os_unmap(to, ready);
+    if (!is_copied)
+        return false;
+    if (!each_mapping(w, share) || !each_unready(share_unready, w->number_1))
+        os_exit_now(127);
+    heap_file_use(w->number_1);
+    backing = IN_FILE;
+    guard_restore();
+    atomic_fetch_and(&image()->flags, ~IMAGE_HEAP_LEFT);
+    return true;
+}
+
+bool heap_move_to_file(uint32_t number_1, _Atomic uint32_t *progress)
+{
+    struct walk w = {.number_1 = number_1, .progress = progress};
+    return copy_and_share(&w);
+}
+
+bool heap_back_to_file(void)
+{
+    _Atomic uint32_t unused_progress = 0;
+    struct walk w = {
+        .number_1 = heap_file_used(), .progress = &unused_progress, .only_changed = true};
+    if (!w.number_1 || !os_pages_open(&w.pages))
+        return false;
+    bool done = copy_and_share(&w);
+    os_pages_close(&w.pages);
+    return done;
+}
