@@ -353,9 +353,29 @@ bool heap_make_foreign(uintptr_t start, uintptr_t end, uint32_t write_epoch);
 
 /* ---- heap=file (in_file.c) ------------------------------------------------------------------- */
 
-bool heap_in_file(void);   /* false: private memory */
-bool heap_is_shared(void); /* writes reach the file, and processes that have the same mapping */
-bool heap_is_copy(void);   /* private, but pages that were not written are those of the file */
+enum heap_backing {
+    HEAP_IN_MEMORY,
+    HEAP_IN_FILE,      /* shared: writes reach the file, and processes that have the same mapping */
+    HEAP_COPY_OF_FILE, /* private, but pages that were not written are those of the file */
+};
+extern HIDDEN enum heap_backing
+    heap_backing; /* changes only while one thread runs, or a fork stops writers */
+
+ALWAYS_INLINE bool heap_in_file(void)
+{
+    return heap_backing != HEAP_IN_MEMORY;
+}
+
+ALWAYS_INLINE bool heap_is_shared(void)
+{
+    return heap_backing == HEAP_IN_FILE;
+}
+
+ALWAYS_INLINE bool heap_is_copy(void)
+{
+    return heap_backing == HEAP_COPY_OF_FILE;
+}
+
 /*
  * Before a fork: replace the shared mapping by a private one, with the same contents.  false: it is shared
  * still, in part at least.

@@ -27,13 +27,10 @@
 
 #define PROGRESS_UNITS 64u /* copied between two increments of *progress */
 
-enum backing {
-    IN_MEMORY,
-    IN_FILE,
-    COPY_OF_FILE, /* private: reads pages of the file until it writes them */
-};
+#define HOLE_UNITS_ON_DISK 16u
 
-static enum backing backing;
+enum heap_backing heap_backing;
+uint32_t heap_hole_units = 1;
 
 /* Map a heap of the file.  Return its address, and its size in bytes; NULL: there is none. */
 void *in_file_start(uint64_t *bytes)
@@ -49,29 +46,15 @@ void *in_file_start(uint64_t *bytes)
         return NULL;
     }
     heap_file_use(taken);
-    backing = IN_FILE;
+    heap_hole_units = run_is_in_memory() ? 1 : HOLE_UNITS_ON_DISK;
+    heap_backing = HEAP_IN_FILE;
     return at;
 }
 
 void in_file_end(void)
 {
     heap_file_use(0);
-    backing = IN_MEMORY;
-}
-
-bool heap_in_file(void)
-{
-    return backing != IN_MEMORY;
-}
-
-bool heap_is_shared(void)
-{
-    return backing == IN_FILE;
-}
-
-bool heap_is_copy(void)
-{
-    return backing == COPY_OF_FILE;
+    heap_backing = HEAP_IN_MEMORY;
 }
 
 /* ---- mappings of the heap -------------------------------------------------------------------- */
@@ -163,7 +146,7 @@ bool heap_make_private(void)
     os_close(w.fd);
     if (!done)
         return false; /* the fork is torn, if a part is shared */
-    backing = COPY_OF_FILE;
+    heap_backing = HEAP_COPY_OF_FILE;
     guard_restore();
     image_flag(IMAGE_HEAP_LEFT);
     return true;
@@ -258,7 +241,7 @@ static bool copy_and_share(struct walk *w)
     if (!each_mapping(w, share) || !each_unready(share_unready, w->number_1))
         os_exit_now(127);
     heap_file_use(w->number_1);
-    backing = IN_FILE;
+    heap_backing = HEAP_IN_FILE;
     guard_restore();
     atomic_fetch_and(&image()->flags, ~IMAGE_HEAP_LEFT);
     return true;

@@ -227,12 +227,27 @@ static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *c
     return run + skip;
 }
 
+static COLD void give_unpopulated(struct unit *first, uint64_t n, bool clean);
+
+/*
+ * heap=file: allocate the pages, so that a full file system is an error here and no SIGBUS later.  false: the
+ * run is free again.
+ */
+static bool populate(struct unit *taken, uint64_t n, bool clean)
+{
+    if (likely(!heap_is_shared()) ||
+        os_populate((void *)unit_address(taken), n << RTC_UNIT_SHIFT) == 0)
+        return true;
+    give_unpopulated(taken, n, clean);
+    return false;
+}
+
 static struct unit *take_from(struct unit *run, uint64_t n, uint64_t align, bool *clean)
 {
     struct unit *taken = run_cut(run, skip_in(run, align), n, clean);
     if (unlikely(runs.reported_free))
         note_reuse(taken, n);
-    return taken;
+    return populate(taken, n, *clean) ? taken : NULL;
 }
 
 static struct unit *find_or_grow(uint64_t n, uint64_t align)
@@ -308,16 +323,24 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
         run_cut(first, 0, n, clean);
     if (unlikely(fits && runs.reported_free))
         note_reuse(first, n);
+    fits = fits && populate(first, n, *clean);
     lock_drop(&runs.lock);
     return fits;
 }
 
 /* ---- release --------------------------------------------------------------------------------- */
 
-/* Release the pages; not in the file, which has a fixed size with all pages populated. */
+/*
+ * Release the pages.  On a disk holes are expensive: only long ones are made.  A private copy of the file
+ * would show the file's old contents again.
+ */
 static bool clean_run(struct unit *first, uint64_t n)
 {
-    return !heap_in_file() && os_release((void *)unit_address(first), n << RTC_UNIT_SHIFT) == 0;
+    void *at = (void *)unit_address(first);
+    if (!heap_in_file())
+        return os_release(at, n << RTC_UNIT_SHIFT) == 0;
+    return heap_is_shared() && !heap_is_watched() && n >= heap_hole_units &&
+           os_release_file(at, n << RTC_UNIT_SHIFT) == 0;
 }
 
 /* A large heap may keep more: released pages cause page faults when they are used again. */
@@ -400,6 +423,11 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, 
     for (uint64_t i = 0; i < n; i++)
         set_owner(first + i, 0, 0);
     run_link(first - before, before + n + after, dirty);
+}
+
+static void give_unpopulated(struct unit *first, uint64_t n, bool clean)
+{
+    give(first, n, clean ? CLEAN : DIRTY, false);
 }
 
 void units_give(struct unit *first, uint64_t n, bool dirty)

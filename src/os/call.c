@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -299,6 +301,12 @@ int os_stat_fd(int fd, struct stat *st)
 int os_stat(const char *path, struct stat *st)
 {
     return (int)CALL4(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+bool os_is_in_memory(int fd)
+{
+    struct statfs fs;
+    return (int)CALL2(SYS_fstatfs, fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
 }
 
 int os_truncate(int fd, uint64_t bytes)

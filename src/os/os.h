@@ -236,6 +236,7 @@ int os_close(int fd);
 bool os_can_read(const char *path); /* may this process open it, with its effective ids? */
 int os_stat_fd(int fd, struct stat *st);
 int os_stat(const char *path, struct stat *st);
+bool os_is_in_memory(int fd); /* is the file in a file system without a disk (tmpfs)? */
 int os_truncate(int fd, uint64_t bytes);
 int os_unlink(const char *path);
 int os_rename(const char *from, const char *to);

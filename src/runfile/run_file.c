@@ -22,6 +22,7 @@ static struct {
     char *base;
     uint64_t window_bytes;
     uint64_t dev, ino;
+    bool in_memory; /* not on a disk */
     uint32_t maker; /* by hand: pid of the first image */
     struct run_header *header;
     struct run_header first; /* the header as it was at start: for cut.c */
@@ -74,6 +75,11 @@ char *run_window(uint64_t *bytes)
 bool run_contains(const void *p)
 {
     return (uintptr_t)p - (uintptr_t)run.base < run.window_bytes || heap_files_contain(p);
+}
+
+bool run_is_in_memory(void)
+{
+    return run.in_memory;
 }
 
 void run_ring(void)
@@ -150,6 +156,7 @@ static int map_run(int fd)
         err = map_window(fd, first);
     if (!err)
         heap_files_map(fd, first);
+    run.in_memory = os_is_in_memory(fd);
     os_close(fd);
     run.dev = st.st_dev;
     run.ino = st.st_ino;

@@ -56,6 +56,7 @@ struct lease *run_leases(void);
 char *run_area(uint32_t index);   /* address of its mapping; NULL: outside the mapped window */
 uint32_t run_area_limit(void);    /* number of areas that this process has mapped */
 int run_open(void);               /* a descriptor of the file, or -errno; the caller closes it */
+bool run_is_in_memory(void);      /* is the file in a file system without a disk? */
 bool run_contains(const void *p); /* is p in the mapping of the file? */
 void run_ring(void);              /* wakes the launcher */
 
