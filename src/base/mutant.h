@@ -28,6 +28,8 @@ enum mutant {
     MUTANT_NO_UNTRUSTED,
     /* In a snapshot of all counters: did a thread count meanwhile? (tests/counters). */
     MUTANT_NO_RECHECK,
+    /* heap=file, before a fork: a private mapping of the heap (tests/stress). */
+    MUTANT_NO_PRIVATE,
 };
 #define MUTANT_NAMED_(name) MUTANT_##name
 #define MUTANT_NAMED(name) MUTANT_NAMED_(name)

@@ -26,6 +26,7 @@
  */
 #include "fork_priv.h"
 #include "guard.h"
+#include "mutant.h"
 
 #define STALLED_NS 2000000000ull
 #define COPY_LOOK_NS 10000000ull
@@ -169,7 +170,7 @@ static bool shares_heap(void)
 
 static void prepare_heap(void)
 {
-    if (shares_heap())
+    if (shares_heap() && !MUTANT(NO_PRIVATE))
         heap_make_private();
 }
 
