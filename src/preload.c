@@ -41,7 +41,8 @@ static void __attribute__((constructor)) preload(int argc, char **argv, char **e
     nonlocal_exit_start(discard_frames);
     events_constructed();
     counters_constructed();
-    fatal_start(&fatal_hooks);
+    if (!rt.drop_in.is_on) /* libvmmalloc uses no signals */
+        fatal_start(&fatal_hooks);
     post_mortem_start();
     fork_when_begun(post_mortem_start);
     fork_stops_by(leaks_stop_others, leaks_resume_others);

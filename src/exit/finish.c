@@ -195,6 +195,10 @@ int finish_image(enum image_end how, int status)
         return status; /* it has not used memory since the fork: there is no image to end */
     if (run_is_gone())
         return end_without_file(status);
+    if (rt.drop_in.is_on) {
+        vmmalloc_log_end();
+        return status;
+    }
     free_library_memory(how);
     finish_begin();
     if (is_holder())
@@ -240,6 +244,10 @@ bool finish_before_exec(const struct exec_call *call)
         {(uintptr_t)call->list, (uintptr_t)(call->list + call->list_count)}};
     struct caller caller;
     struct os_signals signals;
+    if (rt.drop_in.is_on) {
+        vmmalloc_log(VMMALLOC_CALLS, "exec", 0, NULL);
+        return false;
+    }
     struct cost_part since = cost_part_begin();
     bool any_lost = false;
     bool checks = wants_leaks_at_end() && !is_checked() && find_caller(END_EXEC, &caller) &&

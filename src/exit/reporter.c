@@ -186,6 +186,8 @@ void report_check_by_hand(const struct leaks_now *now)
     static struct start s;
     static char check[] = "--check", number[16];
     struct text t = text_begin(number, sizeof number);
+    if (rt.drop_in.is_on)
+        return;
     text_decimal(&t, image()->image);
     text_end(&t);
     s.argv[0] = report_name;

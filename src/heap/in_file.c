@@ -35,6 +35,12 @@ uint32_t heap_hole_units = 1;
 /* Map a heap of the file.  Return its address, and its size in bytes; NULL: there is none. */
 void *in_file_start(uint64_t *bytes)
 {
+    char *pool = run_pool(bytes);
+    if (pool) {
+        heap_backing = HEAP_IN_FILE;
+        heap_hole_units = UINT32_MAX; /* its size is fixed, its space reserved */
+        return pool;
+    }
     uint32_t taken = heap_file_take();
     *bytes = heap_file_bytes();
     if (!taken)

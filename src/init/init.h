@@ -14,6 +14,7 @@
  *   descriptors.h  --track-fds
  *   annotations.h  leak annotations             next.h           originals of interposed functions
  *   mapped.h       the mapping table            nonlocal_exit.h  cleanup after longjmp
+ *   vmmalloc.h     in place of libvmmalloc
  *
  * Data: `rt`, `next` and `loader_range` are constant after our constructor; `init_hooks` is a
  * constant of preload.c, by which this floor calls exit, a room above it.
@@ -37,6 +38,7 @@
 #include "track.h"
 #include "srcu.h"
 #include "unwinder.h"
+#include "vmmalloc.h"
 
 /* ---- options.c ------------------------------------------------------------------------------- */
 
@@ -93,6 +95,7 @@ struct runtime {
     struct options options;
     bool by_launcher;
     bool no_check_at_end; /* the program requested no leak scan at its end */
+    struct drop_in drop_in;
     /* entries for the environment of the next image; "": none */
     char preload[1024];  /* our library's path */
     char run_file[1024]; /* RTCHECK_RUN_FILE=... for the next image */
@@ -169,6 +172,8 @@ extern HIDDEN struct loader_range loader_range; /* the loader's own code; consta
 
 void loader_start(void);       /* at first use */
 void loader_constructed(void); /* from the constructor: libc is usable */
+/* The path by which the loader found this library; NULL: unknown.  Also before loader_start. */
+const char *loader_own_path(void);
 /* The program's dynamic section (ElfW(Dyn)) and its load bias; NULL: it has none. */
 const void *loader_dynamic(uintptr_t *bias);
 /* Find the object that contains an address. Signal-safe. */

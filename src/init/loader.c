@@ -153,6 +153,16 @@ void loader_start(void)
         loader.find = (void *)f;
 }
 
+const char *loader_own_path(void)
+{
+    find_program();
+    const struct r_debug *debug = debug_of(loader.dynamic);
+    for (const struct link_map *m = debug ? debug->r_map : NULL; m; m = m->l_next)
+        if (m->l_ld == _DYNAMIC)
+            return m->l_name;
+    return NULL;
+}
+
 const void *loader_dynamic(uintptr_t *bias)
 {
     *bias = loader.program.bias;

@@ -45,8 +45,17 @@ static const char *variable(char *const *envp, const char *prefix)
     return NULL;
 }
 
+/* In place of libvmmalloc: the records that forks need are in memory, and no process reads them. */
+static int start_drop_in(char *const *envp)
+{
+    drop_in_start(envp);
+    return run_start(&(struct run_request){.envp = envp, .unnamed = true});
+}
+
 static int start_run(char *const *envp)
 {
+    if (drop_in_is_selected(envp))
+        return start_drop_in(envp);
     const char *run = variable(envp, "RTCHECK_RUN_FILE=");
     const char *options = variable(envp, "RTCHECK_OPTIONS=");
     const char *pool_size = variable(envp, "RTCHECK_POOL_SIZE=");
@@ -80,14 +89,18 @@ static void after_fork(bool fresh)
     costs_after_fork();
     if (self)
         guarded_after_fork(self);
+    if (rt.drop_in.is_on)
+        vmmalloc_log_after_fork();
 }
 
-/* With heap=file in the file, if it has a heap for this process. */
+/* With heap=file in the file, if it has a heap for this process; in place of libvmmalloc in its pool. */
 static void start_heap(void)
 {
     bool in_file = (rt.options.heap_in_file || rt.options.has_pool_size) && run_header() &&
                    run_header()->heap_count;
-    int err = heap_start(in_file);
+    int err = heap_start(in_file || rt.drop_in.is_on);
+    if (err && rt.drop_in.is_on)
+        drop_in_refuse_pool(err);
     if (err && in_file) {
         run_header()->heap_error = (uint32_t)-err;
         heap_start(false);
@@ -121,7 +134,7 @@ static void start(char **envp)
     heap_files_after_exec();
     costs_start();
     errors_start();
-    fork_start(after_fork, rt.options.fork);
+    fork_start(after_fork, rt.drop_in.is_on ? rt.drop_in.fork : rt.options.fork);
     freed_pattern_start();
     slab_start();
     large_start();

@@ -41,6 +41,7 @@ static void thread_end(void *rounds)
     section_end(&s);
     self_state |= SELF_GONE;
     self = NULL;
+    vmmalloc_log(VMMALLOC_CALLS, "thread ends:", os_tid(), "");
     /* A handler that allocates would wait for the lock that its own thread holds. */
     struct os_signals signals;
     os_block_signals(&signals);
@@ -62,6 +63,8 @@ struct thread *thread_register(void)
     os_restore_signals(&signals);
     if (t)
         signal_stack_begin(t);
+    if (t)
+        vmmalloc_log(VMMALLOC_CALLS, "thread begins:", os_tid(), "");
     if (t && key_ready)
         pthread_setspecific(key, (void *)1); /* if that fails, its struct is not reused */
     return t;

@@ -314,6 +314,25 @@ int os_truncate(int fd, uint64_t bytes)
     return (int)CALL2(SYS_ftruncate, fd, bytes);
 }
 
+int os_allocate(int fd, uint64_t bytes)
+{
+    int err;
+    do
+        err = (int)CALL4(SYS_fallocate, fd, 0, 0, bytes);
+    while (err == -EINTR);
+    return err;
+}
+
+int os_memory_file(const char *name)
+{
+    return (int)CALL2(SYS_memfd_create, name, MFD_CLOEXEC);
+}
+
+long os_working_directory(char *buffer, size_t bytes)
+{
+    return CALL2(SYS_getcwd, buffer, bytes);
+}
+
 int os_unlink(const char *path)
 {
     return (int)CALL3(SYS_unlinkat, AT_FDCWD, path, 0);

@@ -238,6 +238,11 @@ int os_stat_fd(int fd, struct stat *st);
 int os_stat(const char *path, struct stat *st);
 bool os_is_in_memory(int fd); /* is the file in a file system without a disk (tmpfs)? */
 int os_truncate(int fd, uint64_t bytes);
+/* Allocate the blocks of [0, bytes) of a file, and make it that long. */
+int os_allocate(int fd, uint64_t bytes);
+int os_memory_file(const char *name); /* a memfd */
+/* The working directory; its length with the NUL, or -errno. */
+long os_working_directory(char *buffer, size_t bytes);
 int os_unlink(const char *path);
 int os_rename(const char *from, const char *to);
 long os_read(int fd, void *buffer, size_t bytes);

@@ -438,8 +438,19 @@ static int make_by_hand(const struct run_request *request)
     return err;
 }
 
+static int make_unnamed(const struct run_request *request)
+{
+    int fd = os_memory_file("rtcheck");
+    int err = fd < 0 ? fd : format_with(fd, request, 0);
+    if (err && fd >= 0)
+        os_close(fd);
+    return err ? err : map_run(fd);
+}
+
 int run_start(const struct run_request *request)
 {
+    if (request->unnamed)
+        return os_has(OS_RUN_FILE) ? make_unnamed(request) : -ENOTSUP;
     if (!request->env)
         return os_has(OS_RUN_FILE) ? make_by_hand(request) : -ENOTSUP;
     int fd = open_handed(request->env);

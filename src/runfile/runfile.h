@@ -37,6 +37,7 @@ struct run_request {
     const char *pool_dir; /* option, may be empty */
     char *const *envp;
     const char *options; /* by hand: copied into the run header */
+    bool unnamed;        /* by hand, in a file that no other process can open */
     bool has_heap;       /* heap=file */
     /* size of the heap in the file; an unusable size gives a private heap */
     uint64_t heap_bytes;
@@ -53,9 +54,15 @@ const char *run_path(void); /* by hand: the file's path; "" with the launcher */
 void run_step_aside(bool aside);
 struct area_entry *run_areas(void);
 struct lease *run_leases(void);
-char *run_area(uint32_t index);   /* address of its mapping; NULL: outside the mapped window */
-uint32_t run_area_limit(void);    /* number of areas that this process has mapped */
-int run_open(void);               /* a descriptor of the file, or -errno; the caller closes it */
+char *run_area(uint32_t index); /* address of its mapping; NULL: outside the mapped window */
+uint32_t run_area_limit(void);  /* number of areas that this process has mapped */
+int run_open(void);             /* a descriptor of the file, or -errno; the caller closes it */
+/*
+ * The heap is a file of its own, without a name, in this folder (pool_file.c).  Its space is
+ * allocated here, and returns to the file system when the last process that maps it ends.
+ */
+int run_make_pool(const char *folder, uint64_t bytes);
+char *run_pool(uint64_t *bytes);  /* its mapping, without access rights; NULL: there is none */
 bool run_is_in_memory(void);      /* is the file in a file system without a disk? */
 bool run_contains(const void *p); /* is p in the mapping of the file? */
 void run_ring(void);              /* wakes the launcher */

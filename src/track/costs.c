@@ -41,10 +41,14 @@
  * operation are excluded. If a handler leaves an operation by siglongjmp, that is detected by many
  * operations that seem nested in it.
  *
+ * In place of libvmmalloc (init/vmmalloc.h) no operation is timed.  With its log of allocations each
+ * one is sampled, and logged: so the log costs nothing where it is off.
+ *
  * The sums are in the run file immediately. A sandbox may forbid reading the TSC, so nothing is
  * timed there. costs.lock (RANK_ANNOTATIONS) protects the making of the record.
  */
 #include "track_priv.h"
+#include "vmmalloc.h"
 
 #include <string.h>
 
@@ -235,10 +239,31 @@ COLD void cost_end_nested(struct thread *t)
         end_nested(t);
 }
 
+/* ---- logging each operation ------------------------------------------------------------------ */
+
+COLD bool cost_is_sampled_first(void)
+{
+    struct section s;
+    if (!vmmalloc_logs(VMMALLOC_ALLOCATIONS) || !section_begin(&s)) /* registers the thread */
+        return false;
+    section_end(&s);
+    return self != NULL;
+}
+
+static enum cost_call begin_logged(struct thread *t)
+{
+    t->cost_left = 1; /* the repeated call is not logged again */
+    return COST_LOGGED;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
 enum cost_call cost_begin(enum cost_work work, uint64_t bytes)
 {
     struct thread *t = self;
     struct cost_watch *w = &t->cost;
+    if (vmmalloc_logs(VMMALLOC_ALLOCATIONS))
+        return begin_logged(t);
     if (t->timed && w->others++ < OTHERS_MOST)
         return begin_nested(t);
     t->timed = false;
@@ -346,6 +371,10 @@ void cost_end(enum cost_call call)
     struct thread *t = self;
     if (!t || call == COST_IGNORED)
         return;
+    if (call == COST_LOGGED) {
+        t->cost_left = 0;
+        return;
+    }
     if (call == COST_NESTED) {
         end_nested(t);
         return;

@@ -22,10 +22,13 @@ ALWAYS_INLINE bool cost_is_sampled_of(struct thread *t)
     return unlikely(--t->cost_left < 0);
 }
 
+/* The same for a thread that is not registered yet: only if each operation is logged. */
+bool cost_is_sampled_first(void);
+
 ALWAYS_INLINE bool cost_is_sampled(void)
 {
     struct thread *t = self;
-    return t && cost_is_sampled_of(t);
+    return likely(t) ? cost_is_sampled_of(t) : cost_is_sampled_first();
 }
 
 /* If it is sampled: call these around the same call, repeated. */
@@ -34,6 +37,7 @@ enum cost_call {
     COST_TIMED,
     COST_COUNTED, /* only its page faults are counted */
     COST_NESTED,  /* a handler's, nested in a timed operation */
+    COST_LOGGED,  /* not timed: the caller logs the operation (vmmalloc.h) */
 };
 
 /* bytes: those that the operation may clear or copy. */

@@ -72,6 +72,8 @@ static void record(const struct error_call *call, struct error_record *e)
     run_notice_cut();
     if (is_unknown(kind) || run_is_cut())
         return;
+    if (vmmalloc_logs(VMMALLOC_ERRORS))
+        vmmalloc_log_error(e);
     e->time_ns = os_wall_clock_ns();
     if (call->t && !call->t->is_fallback && is_problem)
         os_thread_name(call->t->record->name);

@@ -10,6 +10,7 @@
 #include "track_priv.h"
 #include "guarded.h"
 #include "mutant.h"
+#include "vmmalloc.h"
 
 const uint8_t frees_families[FAMILY_COUNT + 1] = {
     [FAMILY_MALLOC] = 1u << FAMILY_MALLOC | 1u << FAMILY_ALIGNED,
@@ -221,6 +222,8 @@ ALWAYS_INLINE void release(struct release r, const struct entry *at)
 static COLD void release_timed(struct release r, const struct entry *at)
 {
     enum cost_call call = cost_begin(COST_FREE, 0);
+    if (call == COST_LOGGED)
+        vmmalloc_log_free(op_entry(r.op), r.p);
     if (r.align)
         track_free_aligned(r.p, r.given_size, r.align, r.op, at);
     else if (r.given_size == SIZE_NOT_GIVEN)

@@ -5,6 +5,7 @@
  */
 #include "byte_shadow.h"
 #include "track_priv.h"
+#include "vmmalloc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -111,6 +112,8 @@ static COLD void *realloc_timed(void *p, size_t request, uint32_t op, const stru
 {
     enum cost_call call = cost_begin(COST_RESIZE, request);
     void *moved = track_realloc(p, request, op, at);
+    if (call == COST_LOGGED)
+        vmmalloc_log_resize(op_entry(op), p, request, moved);
     cost_end(call);
     return moved;
 }

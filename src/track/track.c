@@ -8,6 +8,7 @@
 #include "track_priv.h"
 #include "byte_shadow.h"
 #include "guarded.h"
+#include "vmmalloc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -200,6 +201,8 @@ static COLD void *alloc_timed(size_t request, size_t align, uint32_t op, const s
 {
     enum cost_call call = cost_begin(COST_ALLOCATE, 0);
     void *p = track_alloc(request, align, op, at);
+    if (call == COST_LOGGED)
+        vmmalloc_log_alloc(op_entry(op), request, 0, p);
     cost_end(call);
     return p;
 }
@@ -220,6 +223,8 @@ static COLD void *alloc_aligned_timed(size_t request, size_t align, size_t given
 {
     enum cost_call call = cost_begin(COST_ALLOCATE, 0);
     void *p = track_alloc_aligned(request, align, given_align, op, at);
+    if (call == COST_LOGGED)
+        vmmalloc_log_alloc(op_entry(op), request, given_align, p);
     cost_end(call);
     return p;
 }
@@ -248,6 +253,8 @@ static COLD void *alloc_zeroed_timed(size_t request, uint32_t op, const struct e
 {
     enum cost_call call = cost_begin(COST_ALLOCATE, request);
     void *p = track_alloc_zeroed(request, op, at);
+    if (call == COST_LOGGED)
+        vmmalloc_log_alloc(op_entry(op), request, 0, p);
     cost_end(call);
     return p;
 }

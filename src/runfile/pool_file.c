@@ -1,0 +1,96 @@
+/*
+ * pool_file.c - a heap of fixed size in a file of its own, as libvmmalloc has it (init/vmmalloc.c).
+ *
+ * The file has no name from the start (O_TMPFILE), or loses it at once where the file system cannot
+ * do that.  So nothing is left after a crash.  Its blocks are allocated before it is mapped: a full
+ * file system is an error here, and never a SIGBUS in the program.  No descriptor is kept.
+ */
+#include "heap.h"
+#include "runfile_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#define PATH_ROOM 4096u
+#define NAMES_MAX 1000u
+
+/* folder/vmem.<pid>.<n> */
+static void name_file(char *out, const char *folder, uint64_t n)
+{
+    struct text t = text_begin(out, PATH_ROOM);
+    text_put(&t, folder);
+    text_put(&t, "/vmem.");
+    text_decimal(&t, os_pid());
+    text_put(&t, ".");
+    text_decimal(&t, n);
+    text_end(&t);
+}
+
+static int create_and_unlink(const char *folder)
+{
+    static char path[PATH_ROOM];
+    int fd = -EEXIST;
+    for (uint64_t n = 1; fd == -EEXIST && n < NAMES_MAX; n++) {
+        name_file(path, folder, n);
+        fd = os_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    }
+    if (fd >= 0)
+        os_unlink(path);
+    return fd;
+}
+
+static int create_in(const char *folder)
+{
+    int fd = os_open(folder, O_RDWR | O_TMPFILE | O_EXCL, 0600);
+    bool is_missing = fd == -EOPNOTSUPP || fd == -EISDIR || fd == -EINVAL;
+    return is_missing ? create_and_unlink(folder) : fd;
+}
+
+/* As posix_fallocate, for file systems that cannot allocate blocks ahead. */
+static int write_zeros(int fd, uint64_t bytes)
+{
+    static const char zeros[32768];
+    for (uint64_t at = 0; at < bytes;) {
+        uint64_t n = bytes - at < sizeof zeros ? bytes - at : sizeof zeros;
+        long written = os_write_at(fd, zeros, n, at);
+        if (written <= 0)
+            return written ? (int)written : -ENOSPC;
+        at += (uint64_t)written;
+    }
+    return 0;
+}
+
+static int allocate(int fd, uint64_t bytes)
+{
+    if (bytes > os_limit(RLIMIT_FSIZE)) /* growing beyond it raises SIGXFSZ */
+        return -EFBIG;
+    int err = os_allocate(fd, bytes);
+    return err == -EOPNOTSUPP ? write_zeros(fd, bytes) : err;
+}
+
+static int map_file(int fd, uint64_t bytes)
+{
+    char *whole = os_reserve(NULL, bytes + UNIT_BYTES, false);
+    if (os_failed(whole))
+        return -ENOMEM;
+    char *heap = (char *)align_up((uintptr_t)whole, UNIT_BYTES);
+    if (os_failed(os_reserve_file(heap, fd, bytes, 0))) {
+        os_unmap(whole, bytes + UNIT_BYTES);
+        return -ENOMEM;
+    }
+    run_set_heap(heap, bytes);
+    return 0;
+}
+
+int run_make_pool(const char *folder, uint64_t bytes)
+{
+    int fd = create_in(folder);
+    if (fd < 0)
+        return fd;
+    int err = allocate(fd, bytes);
+    if (!err)
+        err = map_file(fd, align_down(bytes, UNIT_BYTES));
+    os_close(fd);
+    return err;
+}
