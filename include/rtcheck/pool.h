@@ -17,12 +17,7 @@
 #ifndef RTCHECK_POOL_H
 #define RTCHECK_POOL_H
 
-/* The smallest pool: 14 MiB, as libvmmalloc's. */
+/* The smallest pool: 14 MiB, as libvmmalloc's VMMALLOC_MIN_POOL. */
 #define RTC_POOL_BYTES_MIN 14680064
-
-/* libvmmalloc's name of it, for programs that include this header in place of libvmmalloc.h. */
-#ifndef VMMALLOC_MIN_POOL
-#define VMMALLOC_MIN_POOL RTC_POOL_BYTES_MIN
-#endif
 
 #endif

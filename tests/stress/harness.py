@@ -93,7 +93,7 @@ class Stage:
 def clean_environment():
     """The driver's environment, without variables that change the runtime."""
     return {k: v for k, v in os.environ.items()
-            if not k.startswith(('RTCHECK', 'LD_', 'LSAN_', 'MALLOC_'))}
+            if not k.startswith(('RTCHECK', 'VMMALLOC_', 'LD_', 'LSAN_', 'MALLOC_'))}
 
 
 # ---- one run of a program ------------------------------------------------------------------
