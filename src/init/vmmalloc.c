@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 #define LINE_ROOM 4608u /* a path and a sentence */
@@ -71,14 +70,37 @@ static _Noreturn void refuse(const char *what)
     message_end();
 }
 
+/* The texts of strerror, which may allocate, for the errors that files and mappings have. */
+static const struct {
+    int err;
+    const char *text;
+} errors[] = {{EPERM, "Operation not permitted"},
+              {ENOENT, "No such file or directory"},
+              {EIO, "Input/output error"},
+              {ENOMEM, "Cannot allocate memory"},
+              {EACCES, "Permission denied"},
+              {ENOTDIR, "Not a directory"},
+              {EISDIR, "Is a directory"},
+              {EINVAL, "Invalid argument"},
+              {ENFILE, "Too many open files in system"},
+              {EMFILE, "Too many open files"},
+              {EFBIG, "File too large"},
+              {ENOSPC, "No space left on device"},
+              {EROFS, "Read-only file system"},
+              {ENAMETOOLONG, "File name too long"},
+              {ENOSYS, "Function not implemented"},
+              {ELOOP, "Too many levels of symbolic links"},
+              {EOPNOTSUPP, "Operation not supported"},
+              {EDQUOT, "Disk quota exceeded"}};
+
 static void put_error(struct text *t, int err)
 {
-    const char *words = strerrordesc_np(-err);
     text_put(t, ": ");
-    if (words) {
-        text_put(t, words);
-        return;
-    }
+    for (size_t i = 0; i < countof(errors); i++)
+        if (errors[i].err == -err) {
+            text_put(t, errors[i].text);
+            return;
+        }
     text_put(t, "error ");
     text_decimal(t, (uint64_t)-err);
 }

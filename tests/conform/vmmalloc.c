@@ -316,18 +316,18 @@ static void row_library(const char *argument)
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
     must(n > 0);
     strcpy(path + n, "_library.so");
-    void *own = malloc(100), *library = dlopen(path, flags);
-    must(own && library);
+    void *program_block = malloc(100), *library = dlopen(path, flags);
+    must(program_block && library);
     void *(*allocate)(size_t);
     void *f = dlsym(library, "library_allocate");
     must(f);
     memcpy(&allocate, &f, sizeof f);
-    void *theirs = allocate(12345);
-    must(theirs);
-    print_mapping(own);
-    print_mapping(theirs);
-    free(theirs);
-    free(own);
+    void *library_block = allocate(12345);
+    must(library_block);
+    print_mapping(program_block);
+    print_mapping(library_block);
+    free(library_block);
+    free(program_block);
 }
 
 static void row_stderr(const char *argument)

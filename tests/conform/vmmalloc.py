@@ -315,7 +315,7 @@ STARTS = [('good_start', good_start), ('no_size', bad_start('VMMALLOC_POOL_SIZE'
 def table(stage):
     """The page of the documentation has a row for each case."""
     page = read_text(SOURCE + '/docs/libvmmalloc.md')
-    named = re.findall(r'^\| `(\w+)` \|', page, re.M)
+    named = re.findall(r'^\| `([a-z]\w+)` \|', page, re.M)
     must(named == [name for name, _ in STARTS] and len(named) == 19, named)
 
 
@@ -335,6 +335,6 @@ if __name__ == '__main__':
     main([('row_' + '_'.join(words), row(words, WAYS)) for words in ROWS] +
          [('row_' + words[0], row(words, ('vmmalloc', 'file'))) for words in FIXED] + STARTS +
          [('place', place), ('killed', killed), ('signals', signals), ('descriptors', descriptors),
-          ('own_variables', own_variables), ('constant', constant), ('linked', linked), ('not_selected', not_selected),
+          ('huge_size', bad_start('File too large', POOL_SIZE=10 ** 30)), ('own_variables', own_variables), ('constant', constant), ('linked', linked), ('not_selected', not_selected),
           ('aborted_anyway', aborted_anyway), ('each_allocation', each_allocation), ('statistics', statistics),
           ('table', table), ('example', example)])
