@@ -17,7 +17,9 @@
 #ifndef RTCHECK_POOL_H
 #define RTCHECK_POOL_H
 
+#include <stddef.h>
+
 /* The smallest pool: 14 MiB, as libvmmalloc's VMMALLOC_MIN_POOL. */
-#define RTC_POOL_BYTES_MIN 14680064
+#define RTC_POOL_BYTES_MIN ((size_t)14680064)
 
 #endif

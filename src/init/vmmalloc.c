@@ -154,7 +154,7 @@ static uint64_t pool_bytes(char *const *envp)
     if (!value)
         refuse(SIZE " is not set: it has to be the size of the pool in bytes");
     long long bytes = number_of(value);
-    if (bytes >= RTC_POOL_BYTES_MIN)
+    if (bytes >= (long long)RTC_POOL_BYTES_MIN)
         return align_up((uint64_t)bytes, PAGE_BYTES);
     struct text *t = message_begin(SIZE);
     text_put(t, bytes < 0 ? " is negative (" : " is below the minimum (");

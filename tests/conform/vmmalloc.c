@@ -462,10 +462,14 @@ static void row_log(const char *argument)
     fflush(stdout);
 }
 
-/* The child's allocation, and errors: a double free, and a request that no pool can satisfy. */
+/*
+ * Errors, a double free and a request that no pool can satisfy, and a child.  In another working
+ * directory.
+ */
 static void row_errors(const char *argument)
 {
     (void)argument;
+    must(chdir("/") == 0);
     void *volatile p = malloc(40);
     free(p);
     free(p);

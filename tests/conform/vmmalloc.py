@@ -136,7 +136,7 @@ def own_variables(stage):
 
 def constant(stage):
     """The header's minimum is that of the messages."""
-    found = re.search(r'define RTC_POOL_BYTES_MIN (\d+)', read_text(SOURCE + '/include/rtcheck/pool.h'))
+    found = re.search(r'define RTC_POOL_BYTES_MIN \(\(size_t\)(\d+)\)', read_text(SOURCE + '/include/rtcheck/pool.h'))
     must(found and int(found[1]) == MINIMUM, found)
 
 
@@ -277,6 +277,15 @@ def log_file_of_each(stage):
     refused(pool_run(stage, program(stage, 'stderr'), LOG_LEVEL=1, LOG_FILE='/nowhere/log'), 'VMMALLOC_LOG_FILE', '/nowhere/log')
 
 
+def execs(stage):
+    """Level 3 has a line for each exec; the next program makes a pool of its own."""
+    argv = ['sh', '-c', 'exec sh -c "test -d /; exec true"']
+    log = stage.room() + '/log'
+    run = pool_run(stage, argv, LOG_LEVEL=3, LOG_FILE=log)
+    texts = [line for _, line in lines_of(read_text(log))]
+    must(run.status == 0 and texts.count('exec') == 2 and sum(t.startswith('pool of bytes') for t in texts) == 3, run.err, texts)
+
+
 def libraries(stage):
     """Blocks of a library that was opened lazily, or with RTLD_DEEPBIND, are in the pool, and are logged."""
     for how in 'lazy', 'deepbind':
@@ -336,5 +345,5 @@ if __name__ == '__main__':
          [('row_' + words[0], row(words, ('vmmalloc', 'file'))) for words in FIXED] + STARTS +
          [('place', place), ('killed', killed), ('signals', signals), ('descriptors', descriptors),
           ('huge_size', bad_start('File too large', POOL_SIZE=10 ** 30)), ('own_variables', own_variables), ('constant', constant), ('linked', linked), ('not_selected', not_selected),
-          ('aborted_anyway', aborted_anyway), ('each_allocation', each_allocation), ('statistics', statistics),
+          ('aborted_anyway', aborted_anyway), ('each_allocation', each_allocation), ('statistics', statistics), ('execs', execs),
           ('table', table), ('example', example)])
