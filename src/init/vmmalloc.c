@@ -167,11 +167,11 @@ static uint64_t pool_bytes(char *const *envp)
     message_end();
 }
 
-static enum drop_in_fork fork_policy(char *const *envp)
+static enum fork_heap fork_policy(char *const *envp)
 {
     long long n = number_or(envp, FORK, FORK_DEFAULT);
-    if (n >= DROP_IN_FORK_OFF && n <= DROP_IN_FORK_AUTO)
-        return (enum drop_in_fork)n;
+    if (n >= FORK_HEAP_SHARED && n <= FORK_HEAP_AUTO)
+        return (enum fork_heap)n;
     struct text *t = message_begin(FORK " has an incorrect value (");
     put_number(t, n);
     text_put(t, "): 0 to 3 are valid");

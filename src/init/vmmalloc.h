@@ -11,19 +11,12 @@
 #ifndef VMMALLOC_H
 #define VMMALLOC_H
 
+#include "fork.h"
 #include "heap.h"
-
-/* The values of VMMALLOC_FORK. */
-enum drop_in_fork {
-    DROP_IN_FORK_OFF,     /* children must not use the heap */
-    DROP_IN_FORK_PRIVATE, /* parent and child continue with private copies of changed pages */
-    DROP_IN_FORK_COPY,    /* the child gets a copy of the heap */
-    DROP_IN_FORK_AUTO     /* a copy, else private pages */
-};
 
 struct drop_in {
     bool is_on;
-    enum drop_in_fork fork;
+    enum fork_heap fork; /* VMMALLOC_FORK */
     uint64_t heap_bytes; /* of the pool: whole units */
 };
 

@@ -15,6 +15,17 @@
 #define PATH_ROOM 4096u
 #define NAMES_MAX 1000u
 
+static struct {
+    char *at;
+    uint64_t bytes;
+} pool;
+
+char *run_pool(uint64_t *bytes)
+{
+    *bytes = pool.bytes;
+    return pool.at;
+}
+
 /* folder/vmem.<pid>.<n> */
 static void name_file(char *out, const char *folder, uint64_t n)
 {
@@ -79,7 +90,8 @@ static int map_file(int fd, uint64_t bytes)
         os_unmap(whole, bytes + UNIT_BYTES);
         return -ENOMEM;
     }
-    run_set_heap(heap, bytes);
+    pool.at = heap;
+    pool.bytes = bytes;
     return 0;
 }
 

@@ -13,7 +13,6 @@
 
 const struct run_header *run_header_at_start(void); /* a private copy */
 char *run_window(uint64_t *bytes);                  /* the mapped areas */
-void run_set_heap(void *heap, uint64_t bytes);      /* what run_heap returns */
 
 /* ---- heap_file.c ----------------------------------------------------------------------------- */
 

@@ -431,6 +431,24 @@ static void row_fork(const char *argument)
     grow_tree(0, strcmp(argument, "exec") == 0 ? path : NULL);
 }
 
+/* Print what the parent reads after a child has written to the block. */
+static void row_written_by_child(const char *argument)
+{
+    (void)argument;
+    volatile int *p = malloc(sizeof *p);
+    must(p);
+    *p = 1;
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        *p = 2;
+        _exit(0);
+    }
+    int status;
+    must(waitpid(child, &status, 0) == child && status == 0);
+    printf("%d\n", *p);
+}
+
 /* ---- the log --------------------------------------------------------------------------------- */
 
 static void *free_in_thread(void *p)
@@ -498,7 +516,7 @@ static const struct {
             {"library", row_library}, {"stderr", row_stderr},
             {"signals", row_signals}, {"killed", row_killed},
             {"fork", row_fork},       {"log", row_log},
-            {"errors", row_errors}};
+            {"errors", row_errors},   {"written_by_child", row_written_by_child}};
 
 int main(int argc, char **argv)
 {

@@ -64,7 +64,7 @@ def in_pool(stage, words):
 def by_hand(heap):
     def run(stage, words):
         # where a leak scan at the end of 31 processes would only take time
-        return Run(stage, program(stage, *words), how='hand', options=['heap=' + heap, 'heap-size=14m', 'leaks=no']).wait()
+        return Run(stage, program(stage, *words), how='hand', options=['heap=' + heap, 'pool-size=14m', 'leaks=no']).wait()
     return run
 
 
@@ -277,6 +277,18 @@ def log_file_of_each(stage):
     refused(pool_run(stage, program(stage, 'stderr'), LOG_LEVEL=1, LOG_FILE='/nowhere/log'), 'VMMALLOC_LOG_FILE', '/nowhere/log')
 
 
+def fork_policies(stage):
+    """With 1 to 3 parent and child do not see what the other writes; with 0 they do, and can execute programs."""
+    for n in 1, 2, 3:
+        run = pool_run(stage, program(stage, 'fork'), FORK=n)
+        must(run.status == 0 and run.err == b'', n, run.status, run.err)
+    for n in range(4):
+        run = pool_run(stage, program(stage, 'written_by_child'), FORK=n)
+        must(run.status == 0 and run.out == (b'2\n' if n == 0 else b'1\n'), n, run.status, run.out)
+    run = pool_run(stage, ['sh', '-c', '/bin/echo one; /bin/echo two'], FORK=0)
+    must(run.status == 0 and run.out == b'one\ntwo\n' and run.err == b'', run.status, run.out, run.err)
+
+
 def execs(stage):
     """Level 3 has a line for each exec; the next program makes a pool of its own."""
     argv = ['sh', '-c', 'exec sh -c "test -d /; exec true"']
@@ -345,5 +357,5 @@ if __name__ == '__main__':
          [('row_' + words[0], row(words, ('vmmalloc', 'file'))) for words in FIXED] + STARTS +
          [('place', place), ('killed', killed), ('signals', signals), ('descriptors', descriptors),
           ('huge_size', bad_start('File too large', POOL_SIZE=10 ** 30)), ('own_variables', own_variables), ('constant', constant), ('linked', linked), ('not_selected', not_selected),
-          ('aborted_anyway', aborted_anyway), ('each_allocation', each_allocation), ('statistics', statistics), ('execs', execs),
+          ('aborted_anyway', aborted_anyway), ('each_allocation', each_allocation), ('statistics', statistics), ('execs', execs), ('fork_policies', fork_policies),
           ('table', table), ('example', example)])
