@@ -438,6 +438,12 @@ void report_print_file(struct report *r, enum report_file what, FILE *out,
 /* Write another file in the same way. `put` returns 0 or -errno, and on failure no file is left. */
 int report_write_by(const char *path, int (*put)(FILE *out, void *arg), void *arg);
 
+/*
+ * The name in the source of a linkage name, freed by the caller; without parameters also without the type of
+ * the result.  NULL: not a mangled name, or too long.
+ */
+char *report_demangle(const char *name, bool has_parameters);
+
 /* Print the run as Markdown, for GitHub's summary page of a job. */
 void report_print_summary(struct report *r, FILE *out, const struct print_options *how);
 

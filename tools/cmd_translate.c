@@ -58,14 +58,23 @@ static int write_plan(struct plan *p, const char *path, char err[TOOLS_ERROR_BYT
     return bad ? fail(err, bad, "%.300s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 
+static int check_patterns(const char *list, char err[TOOLS_ERROR_BYTES])
+{
+    return pattern_count(list) > PATTERNS_MOST
+               ? fail(err, -EINVAL, "option access-skip: more than %u patterns", PATTERNS_MOST)
+               : 0;
+}
+
 static int translate(struct options *o, int count, char **operands)
 {
-    const struct translation how = {.spill = SPILL_DEFAULT};
+    const struct translation how = {.spill = SPILL_DEFAULT, .skip = option_text(o, "access-skip")};
     char err[TOOLS_ERROR_BYTES];
     struct plan *p = NULL;
-    int bad = translate_object(&p, operands[0], &how, err);
+    int bad = check_patterns(how.skip, err);
 
     (void)count;
+    if (!bad)
+        bad = translate_object(&p, operands[0], &how, err);
     if (!bad)
         bad = write_plan(p, option_text(o, "output"), err);
     if (!bad)
@@ -76,6 +85,8 @@ static int translate(struct options *o, int count, char **operands)
 
 static const struct option_info options[] = {
     OPTION_ROW("output", PATH, "", "write the plan to this file (-o)", NULL),
+    OPTION_ROW("access-skip", NAMES, "",
+               "PATTERN,...: functions that stay native, as the option of a run", NULL),
     OPTION_HELP,
 };
 

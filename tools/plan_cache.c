@@ -1,7 +1,7 @@
 /*
  * plan_cache.c - the folder of plans: one file BUILD-ID.plan for each object, and beside it BUILD-ID.name,
  * with the object's path.  The name's time of modification is the time of the last run that used the
- * plan.
+ * plan.  The folders only-HASH are of runs with lists: see plan_cache.h.
  *
  * Runs in parallel share the folder without locks: files appear by rename, and a process that has mapped a
  * removed plan keeps it.  Plans of the last minute are never removed for room: their runs may not have
@@ -22,6 +22,7 @@
 
 #include "plan_view.h"
 #include "plan_cache.h"
+#include "translate.h"
 
 #define END ".plan"
 #define CHOICE "only-"
@@ -135,32 +136,34 @@ void plan_remove(const char *plan)
 
 /* ---- --access-objects ------------------------------------------------------------------------ */
 
-int plan_choice_begin(struct plan_choice *c, const char *list, const char *folder,
-                      char err[TOOLS_ERROR_BYTES])
+static bool has_all(const struct plan_choice *c)
 {
-    uint64_t hash = 0xcbf29ce484222325ull;
-    unsigned commas = 0;
-
-    *c = (struct plan_choice){.list = list};
-    for (const char *at = list; *at; at++) {
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
-        commas += *at == ',';
-    }
-    if (commas >= PATTERNS_MOST)
-        return fail(err, -EINVAL, "option access-objects: more than %u patterns", PATTERNS_MOST);
-    int n = *list ? snprintf(c->folder, sizeof c->folder, "%s/" CHOICE "%016llx", folder,
-                             (unsigned long long)hash)
-                  : snprintf(c->folder, sizeof c->folder, "%s", folder);
-    if (*list)
-        mkdir(c->folder, 0700);
-    return n < PATH_MAX ? 0 : fail(err, -ENAMETOOLONG, "the folder of plans has too long a name");
+    return !*c->list && !*c->skip;
 }
 
-static bool matches(const char *pattern, const char *object)
+static uint64_t hash_add(uint64_t hash, const char *text)
 {
-    const char *slash = strrchr(object, '/');
+    while (*text)
+        hash = (hash ^ (unsigned char)*text++) * 0x100000001b3ull;
+    return hash;
+}
 
-    return fnmatch(pattern, object, 0) == 0 || fnmatch(pattern, slash ? slash + 1 : object, 0) == 0;
+int plan_choice_begin(struct plan_choice *c, const char *folder, char err[TOOLS_ERROR_BYTES])
+{
+    uint64_t hash = hash_add(0xcbf29ce484222325ull, c->list);
+
+    if (pattern_count(c->list) > PATTERNS_MOST)
+        return fail(err, -EINVAL, "option access-objects: more than %u patterns", PATTERNS_MOST);
+    if (pattern_count(c->skip) > PATTERNS_MOST)
+        return fail(err, -EINVAL, "option access-skip: more than %u patterns", PATTERNS_MOST);
+    if (*c->skip)
+        hash = hash_add(hash_add(hash, "\n"), c->skip);
+    int n = has_all(c) ? snprintf(c->folder, sizeof c->folder, "%s", folder)
+                       : snprintf(c->folder, sizeof c->folder, "%s/" CHOICE "%016llx", folder,
+                                  (unsigned long long)hash);
+    if (!has_all(c))
+        mkdir(c->folder, 0700);
+    return n < PATH_MAX ? 0 : fail(err, -ENAMETOOLONG, "the folder of plans has too long a name");
 }
 
 bool plan_is_chosen(struct plan_choice *c, const char *object)
@@ -175,7 +178,7 @@ bool plan_is_chosen(struct plan_choice *c, const char *object)
         snprintf(pattern, sizeof pattern, "%.*s", bytes - excludes, at + excludes);
         at += bytes;
         has_names |= !excludes;
-        if (!matches(pattern, object))
+        if (!is_object_named(pattern, object))
             continue;
         c->matched |= 1ull << number;
         if (excludes)
@@ -204,7 +207,7 @@ void plan_choose(const struct plan_choice *c, const char *plan)
 {
     char link_[PLAN_PATH_BYTES], made[PLAN_PATH_BYTES + 16];
 
-    if (!*c->list)
+    if (has_all(c))
         return;
     link_of(link_, c, plan);
     snprintf(made, sizeof made, "%s.%d", link_, (int)getpid());
@@ -244,6 +247,44 @@ static int newest_first(const void *a_, const void *b_)
     return a->used != b->used ? (a->used < b->used) - (a->used > b->used) : strcmp(a->id, b->id);
 }
 
+static void list_plan(struct kept_plans *all, const char *folder, const char *file)
+{
+    struct kept_plan *more = realloc(all->at, (all->count + 1) * sizeof *all->at);
+
+    if (!more)
+        return;
+    all->at = more;
+    if (look(&all->at[all->count], folder, file))
+        all->bytes += all->at[all->count++].bytes;
+}
+
+/* Is it a link to the plan of this name in the folder above? */
+static bool is_link(int folder, const char *file)
+{
+    char above[NAME_MAX + sizeof "../"];
+    struct stat st, other;
+
+    snprintf(above, sizeof above, "../%s", file);
+    return fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(folder, above, &other, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == other.st_dev &&
+           st.st_ino == other.st_ino;
+}
+
+/* The plans of a choice that are its own. */
+static void list_choice(struct kept_plans *all, const char *folder, const char *name)
+{
+    char path[PLAN_PATH_BYTES];
+    struct dirent *entry;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    DIR *dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        if (is_plan_name(entry->d_name) && !is_link(dirfd(dir), entry->d_name))
+            list_plan(all, path, entry->d_name);
+    if (dir)
+        closedir(dir);
+}
+
 struct kept_plans plans_list(const char *folder)
 {
     struct kept_plans all = {0};
@@ -251,13 +292,10 @@ struct kept_plans plans_list(const char *folder)
     struct dirent *entry;
 
     while (dir && (entry = readdir(dir))) {
-        struct kept_plan *more =
-            is_plan_name(entry->d_name) ? realloc(all.at, (all.count + 1) * sizeof *all.at) : NULL;
-        if (!more)
-            continue;
-        all.at = more;
-        if (look(&all.at[all.count], folder, entry->d_name))
-            all.bytes += all.at[all.count++].bytes;
+        if (is_plan_name(entry->d_name))
+            list_plan(&all, folder, entry->d_name);
+        else if (strncmp(entry->d_name, CHOICE, sizeof CHOICE - 1) == 0)
+            list_choice(&all, folder, entry->d_name);
     }
     if (dir)
         closedir(dir);

@@ -29,17 +29,18 @@ void plan_used(const char *plan, const char *object);
 void plan_remove(const char *plan);
 
 /*
- * --access-objects=PATTERN[,PATTERN...]: the runtime uses the plans in the folder only-HASH, of the list of
- * patterns.  The launcher puts links to the plans of the matching objects there.
+ * --access-objects=PATTERN[,PATTERN...] and --access-skip=PATTERN[,PATTERN...]: the runtime uses the plans in
+ * the folder only-HASH, of both lists.  The launcher puts links to the plans of the matching objects there, and
+ * plans of their own of objects in which functions are skipped.
  */
-#define PATTERNS_MOST 64u
 struct plan_choice {
     const char *list; /* "": all objects */
+    const char *skip; /* "": no functions */
     char folder[PATH_MAX];
-    uint64_t matched; /* bit n: pattern n matches an object */
+    uint64_t matched, skipped; /* bit n: pattern n of the list matches an object, or a function */
 };
-int plan_choice_begin(struct plan_choice *c, const char *list, const char *folder,
-                      char err[TOOLS_ERROR_BYTES]);
+/* The choice has both lists. */
+int plan_choice_begin(struct plan_choice *c, const char *folder, char err[TOOLS_ERROR_BYTES]);
 /* Is the object with this path to be checked? */
 bool plan_is_chosen(struct plan_choice *c, const char *object);
 void plan_choose(const struct plan_choice *c, const char *plan);

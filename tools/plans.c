@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,19 +51,25 @@ static void make_folders(char *path)
  * A plan of another version, or one that is not whole, is made again.  The runtime verifies the rest,
  * and removes a plan that is damaged: then the next run makes it again.
  */
-static bool is_plan(const char *path)
+static bool read_header(const char *path, struct plan_header *header)
 {
-    struct plan_header header;
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool is_valid = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
                     !(st.st_mode & 022) &&
-                    pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                    !plan_verify_header(&header, (uint64_t)st.st_size);
+                    pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
+                    !plan_verify_header(header, (uint64_t)st.st_size);
 
     if (fd >= 0)
         close(fd);
     return is_valid;
+}
+
+static bool is_plan(const char *path)
+{
+    struct plan_header header;
+
+    return read_header(path, &header);
 }
 
 /*
@@ -86,29 +93,55 @@ static bool is_kept(const struct plan_choice *choice, const char *path)
 
 struct target {
     const char *folder;
-    struct plan_choice choice;
+    struct plan_choice *choice; /* shared with the child that translates */
 };
+
+static bool write_plan(const char *plan, const char *path, const struct translation *how)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct plan *p = NULL;
+    bool is_written =
+        translate_object(&p, path, how, err) == 0 && report_write_by(plan, plan_write, p) == 0;
+
+    plan_free(p);
+    return is_written;
+}
+
+/*
+ * The patterns of --access-skip that match functions of the object: as its plan in the folder of the choice has
+ * them, or as its symbols do.
+ */
+static uint64_t find_skipped(const struct plan_choice *c, const char *plan, const char *path)
+{
+    struct plan_header header;
+
+    if (!*c->skip)
+        return 0;
+    return read_header(plan, &header) ? header.skip_matched : translate_skipped(path, c->skip);
+}
 
 /* Has a plan been written? */
 static bool translate_file(const char *path, struct target *to, int64_t distance)
 {
-    const struct translation how = {.distance = distance, .spill = SPILL_DEFAULT};
+    struct translation how = {.distance = distance, .spill = SPILL_DEFAULT};
     char name[PLAN_NAME_BYTES], plan[PLAN_PATH_BYTES], err[TOOLS_ERROR_BYTES];
-    struct plan *p = NULL;
-    bool is_new = false;
+    struct plan_choice *c = to->choice;
 
-    if (!plan_is_chosen(&to->choice, path) || plan_is_library(path) ||
-        translate_name(name, path, err))
+    if (!plan_is_chosen(c, path) || plan_is_library(path) || translate_name(name, path, err))
         return false;
-    snprintf(plan, sizeof plan, "%s/%s", to->folder, name);
-    bool kept = is_kept(&to->choice, plan);
-    if (!kept && translate_object(&p, path, &how, err) == 0)
-        is_new = report_write_by(plan, plan_write, p) == 0;
-    plan_free(p);
-    if (kept || is_new) {
+    snprintf(plan, sizeof plan, "%s/%s", c->folder, name);
+    uint64_t skipped = find_skipped(c, plan, path);
+    c->skipped |= skipped;
+    if (skipped)
+        how.skip = c->skip;
+    else
+        snprintf(plan, sizeof plan, "%s/%s", to->folder, name);
+    bool kept = skipped ? is_plan(plan) : is_kept(c, plan);
+    bool is_new = !kept && write_plan(plan, path, &how);
+    if (kept || is_new)
         plan_used(plan, path);
-        plan_choose(&to->choice, plan);
-    }
+    if (!skipped && (kept || is_new))
+        plan_choose(c, plan);
     return is_new;
 }
 
@@ -269,11 +302,8 @@ static bool translate_all(const char *path, struct target *to)
     return is_new;
 }
 
-/*
- * In a child of the launcher.  Returns the number of the first pattern of --access-objects that matches
- * no object, from 1 on; 0: there is none.
- */
-static int translate_programs(const char *program, struct target *to, uint64_t most)
+/* In a child of the launcher. */
+static void translate_programs(const char *program, struct target *to, uint64_t most)
 {
     char first[PATH_MAX], second[PATH_MAX];
 
@@ -284,44 +314,59 @@ static int translate_programs(const char *program, struct target *to, uint64_t m
         is_new |= translate_all(second, to);
     if (is_new)
         plans_bound(to->folder, most);
-    int number = 1;
-    for (const char *at = to->choice.list; *at; number++, at += *at == ',') {
-        if (!(to->choice.matched >> (number - 1) & 1))
-            return number;
-        at += strcspn(at, ",");
-    }
-    return 0;
 }
 
-static void warn_of_pattern(const char *list, int number, struct warnings *warnings)
+/* A warning for each pattern of a list that has no bit. */
+static void warn_of_patterns(const char *list, uint64_t matched, const char *option,
+                             const char *what, struct warnings *warnings)
 {
-    while (--number > 0)
-        list += strcspn(list, ",") + 1;
-    warnings_add(warnings,
-                 "option access-objects: '%.*s' matches no object that is loaded at the start",
-                 (int)strcspn(list, ","), list);
+    char pattern[PATH_MAX];
+
+    for (unsigned n = 0; (list = pattern_next(list, pattern, sizeof pattern)); n++)
+        if (!(matched >> n & 1))
+            warnings_add(warnings, "option %s: '%.60s' matches no %s", option, pattern, what);
+}
+
+/* Translate in a child.  Has it ended as it should? */
+static bool translate_in_child(const char *program, struct target *to, uint64_t most)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        translate_programs(program, to, most);
+        _exit(0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
 }
 
 int plans_begin(struct options *o, const char *program, struct warnings *warnings,
                 char err[TOOLS_ERROR_BYTES])
 {
     char folder[PATH_MAX];
-    const char *list = option_text(o, "access-objects");
-    struct target to = {.folder = folder};
-    int status = 0;
 
     if (strcmp(option_text(o, "access"), "full") != 0)
         return 0;
     if (plan_folder(o, folder, err))
         return -ENOENT;
     make_folders(folder);
-    if (plan_choice_begin(&to.choice, list, folder, err))
-        return -EINVAL;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(translate_programs(program, &to, option_size(o, "plans-size")));
-    if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-        WEXITSTATUS(status) > 0)
-        warn_of_pattern(list, WEXITSTATUS(status), warnings);
-    return option_give(o, "plans", to.choice.folder, err);
+    struct plan_choice *c =
+        mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c == MAP_FAILED)
+        return fail(err, -errno, "no memory for plans: %s", strerror(errno));
+    *c = (struct plan_choice){.list = option_text(o, "access-objects"),
+                              .skip = option_text(o, "access-skip")};
+    struct target to = {.folder = folder, .choice = c};
+    int bad = plan_choice_begin(c, folder, err);
+    if (!bad && translate_in_child(program, &to, option_size(o, "plans-size"))) {
+        warn_of_patterns(c->list, c->matched, "access-objects",
+                         "object that is loaded at the start", warnings);
+        warn_of_patterns(c->skip, c->skipped, "access-skip", "function of a checked object",
+                         warnings);
+    }
+    if (!bad)
+        bad = option_give(o, "plans", c->folder, err);
+    munmap(c, sizeof *c);
+    return bad;
 }

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define PLAN_MAGIC 0x4e414c5043545200ull /* "\0RTCPLAN" */
-#define PLAN_VERSION 4u
+#define PLAN_VERSION 5u
 #define PLAN_COPY_OFFSET 4096u
 #define PLAN_BUILD_ID_MOST 32u
 #define PLAN_SHADOW 0x7fff8000
@@ -60,6 +60,7 @@ enum plan_state {
     PLAN_OVERLAP,     /* it shares bytes with another function */
     PLAN_CALLER,      /* it calls dlsym or dlopen, which look at the address of their caller */
     PLAN_FRAME,       /* its frame description cannot be moved */
+    PLAN_SKIPPED,     /* --access-skip has its name */
     PLAN_STATE_COUNT
 };
 
@@ -155,6 +156,7 @@ struct plan_header {
     uint32_t build_id_bytes;
     uint8_t build_id[PLAN_BUILD_ID_MOST];
     uint64_t own_unwinder; /* 1: exceptions find no descriptions but those of loaded objects */
+    uint64_t skip_matched; /* bit n: pattern n of --access-skip matches a function */
     struct plan_array copy, unwind, functions, blocks, steps, sites, patches;
     struct plan_statistics statistics;
 };

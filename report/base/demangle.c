@@ -39,12 +39,12 @@ static void take(const char *piece, size_t bytes, void *opaque)
     p->text[p->bytes] = '\0';
 }
 
-static char *demangle_by(demangler *language, const char *name)
+static char *demangle_by(demangler *language, const char *name, int options)
 {
     struct plain *p = xalloc(calloc(1, sizeof *p));
     char *text;
 
-    if (setjmp(p->too_much) != 0 || !language(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO, take, p)) {
+    if (setjmp(p->too_much) != 0 || !language(name, options, take, p)) {
         free(p->text);
         p->text = NULL;
     }
@@ -75,17 +75,28 @@ static char *with_short_strings(char *text)
     return text;
 }
 
-char *demangle(const char *name)
+static char *demangle_with(const char *name, int options)
 {
     size_t bytes = strlen(name);
     char *plain;
 
     if (bytes > NAME_MAX_BYTES)
         return NULL;
-    plain = demangle_by(rust_demangle_callback, name); /* legacy Rust names are C++ names */
+    plain =
+        demangle_by(rust_demangle_callback, name, options); /* legacy Rust names are C++ names */
     if (!plain)
-        plain = with_short_strings(demangle_by(cplus_demangle_v3_callback, name));
+        plain = with_short_strings(demangle_by(cplus_demangle_v3_callback, name, options));
     if (!plain && bytes <= D_NAME_MAX_BYTES)
-        plain = dlang_demangle(name, DMGL_PARAMS);
+        plain = dlang_demangle(name, options & DMGL_PARAMS);
     return plain;
+}
+
+char *demangle(const char *name)
+{
+    return demangle_with(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+}
+
+char *report_demangle(const char *name, bool has_parameters)
+{
+    return has_parameters ? demangle(name) : demangle_with(name, DMGL_ANSI | DMGL_AUTO);
 }

@@ -121,6 +121,7 @@ struct object_sums object_sums(const struct report *r)
         sums.native += o->native != NATIVE_NOT;
         sums.text_bytes += o->text_bytes;
         sums.checked_bytes += o->text_bytes - object_native_bytes(o);
+        sums.skipped_bytes += o->native == NATIVE_NOT ? o->function_bytes[PLAN_SKIPPED] : 0;
     }
     return sums;
 }

@@ -14,6 +14,7 @@ struct run_object;
 struct object_sums {
     uint32_t checked, native;
     uint64_t text_bytes, checked_bytes; /* of code */
+    uint64_t skipped_bytes;             /* of functions that --access-skip names */
 };
 struct object_sums object_sums(const struct report *r);
 

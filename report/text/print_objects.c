@@ -21,6 +21,8 @@ static void sums_put(const struct object_sums *sums, FILE *out)
             count_text(sums->checked + sums->native, "object", "objects").text);
     if (sums->checked > 0)
         fprintf(out, ", %.1f %% of the code", share(sums->checked_bytes, sums->text_bytes));
+    if (sums->skipped_bytes > 0)
+        fprintf(out, ", %s skipped by --access-skip", size_text(sums->skipped_bytes).text);
 }
 
 /* ---- one line -------------------------------------------------------------------------------- */

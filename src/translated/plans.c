@@ -158,6 +158,10 @@ static bool read_plan(int fd, const char *path, struct copied_object *o, const s
 static bool map_copy(int fd, struct copied_object *o, uintptr_t bias, uintptr_t handler)
 {
     const struct plan_header *h = o->plan.header;
+    const uint64_t *bytes = h->statistics.function_bytes;
+    o->listed->native = bytes[PLAN_SKIPPED] ? NATIVE_SKIPPED : NATIVE_NO_FUNCTION;
+    if (!bytes[PLAN_TRANSLATED])
+        return false;
     o->listed->native = NATIVE_NO_MEMORY;
     o->text = bias + h->text_address;
     o->copy = o->text + (uint64_t)h->distance;
@@ -280,8 +284,6 @@ static void use(const struct search *s)
         const struct plan_statistics *n = &o.plan.header->statistics;
         if (s->own_unwinder)
             o.listed->native = NATIVE_OWN_UNWINDER;
-        else if (n->function_bytes[PLAN_TRANSLATED] == 0)
-            o.listed->native = NATIVE_NO_FUNCTION;
         else if (patch(&o))
             copied.of[copied.count++] = o;
         else

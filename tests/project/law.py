@@ -76,7 +76,7 @@ SEES = {
     "tools/launcher": ["shadow", "report", "tools/messages", "tools/options"],
     "tools/selftest": ["shadow", "report", "tools/messages", "tools/options", "tools/launcher"],
     "tools/pack": ["shadow", "report", "tools/messages"],
-    "tools/translate": ["tools/messages"],
+    "tools/translate": ["report", "tools/messages"],
     "tools": ["shadow", "shadow/plan", "report"] + ["tools/" + room for room in "messages options perfstat launcher selftest pack translate".split()],
 }
 SEES = {MACHINE: [], **{room: [MACHINE] + sees for room, sees in SEES.items()}}  # as the headers of include

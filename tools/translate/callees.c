@@ -25,6 +25,7 @@ bool is_seen(const struct analysis *a, uint32_t function)
     case PLAN_TRANSLATED:
     case PLAN_LSDA:
     case PLAN_UNMOVABLE:
+    case PLAN_SKIPPED:
         return true;
     default:
         return false;

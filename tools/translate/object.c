@@ -141,7 +141,7 @@ static int open_by(struct object *o, const char *path, bool is_read, char err[TO
     char why[TOOLS_ERROR_BYTES];
     int bad;
 
-    *o = (struct object){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    *o = (struct object){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
     if (o->fd < 0)
         return fail(err, -errno, "%.300s cannot be opened: %s", path, strerror(errno));
     elf_version(EV_CURRENT);

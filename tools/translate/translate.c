@@ -69,6 +69,7 @@ static struct plan *translate(const struct object *o, const struct translation *
     functions_read(&f, o);
     code_decode(&c, o, &f);
     functions_select(&f, &c, o);
+    uint64_t skipped = how->skip && *how->skip ? functions_skip(&f, o, how->skip) : 0;
     unwind_select(&f, &c);
     bool *is_target = targets_find(&c, o, &f);
     uint32_t *live = liveness_of(&c, o, &f, is_target);
@@ -83,6 +84,7 @@ static struct plan *translate(const struct object *o, const struct translation *
     e.out.is_far |= patches.is_far;
     p = plan_make(&e, &patches, &s);
     p->header.own_unwinder = s.function_bytes[PLAN_LSDA] > 0 && object_has_unwinder(o);
+    p->header.skip_matched = skipped;
     emission_free(&e);
     functions_free_frames(&f);
     free(is_target);
@@ -112,6 +114,22 @@ int translate_object(struct plan **out, const char *path, const struct translati
     plan_free(*out);
     *out = NULL;
     return fail(err, -EFBIG, "%.300s: the copy would be out of reach", path);
+}
+
+uint64_t translate_skipped(const char *path, const char *patterns)
+{
+    char err[TOOLS_ERROR_BYTES];
+    struct functions f;
+    struct object o;
+
+    if (object_open(&o, path, err))
+        return 0;
+    functions_read(&f, &o);
+    uint64_t matched = functions_skip(&f, &o, patterns);
+    functions_free_frames(&f);
+    free(f.at);
+    object_close(&o);
+    return matched;
 }
 
 int translate_name(char out[PLAN_NAME_BYTES], const char *path, char err[TOOLS_ERROR_BYTES])

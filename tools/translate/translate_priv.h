@@ -28,6 +28,7 @@ struct data_range {
  * `content` has it whole, with zeros between segments.
  */
 struct object {
+    const char *path;
     int fd;
     void *elf; /* Elf * */
     uint64_t text_address;
@@ -179,6 +180,14 @@ int64_t pc_operand(const struct instruction *i);
 /* Set the states of functions. */
 void functions_select(struct functions *f, const struct code *c, const struct object *o);
 bool is_translated(const struct functions *f, const struct instruction *i);
+
+/* ---- skip.c ---------------------------------------------------------------------------------- */
+
+/*
+ * Set the states of translated functions that patterns of --access-skip match.  Returns bits: which patterns
+ * match a function, whatever its state.
+ */
+uint64_t functions_skip(struct functions *f, const struct object *o, const char *patterns);
 
 /* ---- targets.c ------------------------------------------------------------------------------- */
 
