@@ -142,6 +142,24 @@ struct counter_row {
     struct counter_reading reading;
 };
 
+/*
+ * With --access=full: samples of the program's CPU time in user mode, by whose code ran.  `native` is code of
+ * objects that have copies, `elsewhere` that of all others: libc, the runtime, objects without a copy.
+ */
+#define ACCESS_TIME_HOTTEST 3u
+#define ACCESS_TIME_LEAST 50u /* samples in the first two, for a share in the report's line */
+struct access_time {
+    uint64_t copies, native, elsewhere;
+    struct access_hot {
+        char function[128], object[128];
+        uint64_t samples;           /* 0: there is none; the largest comes first */
+    } hottest[ACCESS_TIME_HOTTEST]; /* of native */
+    char why[128];                  /* not "": there are no samples */
+};
+void report_set_access_time(struct report *r, const struct access_time *time);
+/* Was the object with this path checked in a copy?  Call after report_collect. */
+bool report_is_checked(const struct report *r, const char *path);
+
 void report_set_counters(struct report *r, const struct counter_row *rows, uint32_t count);
 /* Print the same without a report. */
 void report_print_counters(const struct counter_row *rows, uint32_t count, FILE *out);

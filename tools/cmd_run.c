@@ -40,7 +40,11 @@ struct run {
     struct finding_rules finding_rules;
     struct counters *counters; /* NULL: none were requested */
     struct tracker *tracker;   /* rows of the counters; NULL: none */
-    uint64_t begin_ns;         /* CLOCK_MONOTONIC at the program's release */
+    struct sampler *sampler;   /* of --access=full; NULL: there are no samples */
+    const struct sample_row *samples;
+    size_t sample_count;
+    char unsampled[TOOLS_ERROR_BYTES]; /* why there are none */
+    uint64_t begin_ns;                 /* CLOCK_MONOTONIC at the program's release */
     struct counter_row counter_rows[COUNTERS_MAX];
     unsigned counter_count;
     struct measuring measuring;
@@ -231,6 +235,32 @@ static void count_program(struct run *r)
                           r->log, &r->unwritten);
 }
 
+/* With --access=full: which code takes the time? */
+static void sample_program(struct run *r)
+{
+    if (r->program.is_guarded)
+        fail(r->unsampled, -EPERM, "exec of this program revokes perf events");
+    else
+        sampler_start(&r->sampler, r->started.pid, r->unsampled);
+}
+
+static bool is_sampled(const struct run *r)
+{
+    return !*r->unchecked && strcmp(option_text(&r->options, "access"), "full") == 0 &&
+           !option_flag(&r->options, "deterministic");
+}
+
+static void set_access_time(struct run *r)
+{
+    struct access_time time = {0};
+
+    if (r->sampler)
+        access_time_make(&time, r->report, r->samples, r->sample_count);
+    else
+        snprintf(time.why, sizeof time.why, "%.127s", r->unsampled);
+    report_set_access_time(r->report, &time);
+}
+
 /* Skip programs that did not start, and those that were killed or sent a signal to end. */
 static void measure_pairs(struct run *r, const struct start *start)
 {
@@ -301,10 +331,14 @@ static int run_program(struct run *r)
     keeper_watch(&r->keeper, r->started.pid);
     if (r->counters)
         count_program(r);
+    if (is_sampled(r))
+        sample_program(r);
     r->begin_ns = now_ns();
     start_release(&r->started);
     reap_meanwhile(r);
     r->wait_status = signals_wait(r->started.pid, &r->keeper, &r->usage, &r->sent);
+    if (r->sampler)
+        r->sample_count = sampler_end(r->sampler, &r->samples);
     if (r->tracker)
         tracker_end(r->tracker, &r->unwritten);
     if (r->counters)
@@ -494,6 +528,9 @@ static enum control report_result(struct run *r)
             warnings_add(&r->unwritten, "%.150s", r->err);
         }
     }
+    if (r->report && is_sampled(r))
+        set_access_time(r);
+    sampler_free(r->sampler);
     enum control control = find_control(r, why);
     if (control == CONTROL_GAINED)
         warn_of_guards(r);

@@ -5,6 +5,7 @@
  *   cmd_X.c          rtcheck X: a struct verb and its function; cmd_run.c: rtcheck PROGRAM
  *   pager.c          $PAGER for long output
  *   catch.c          --catch: blocks of a finding of an earlier run, guarded in this one
+ *   plans.c, plan_cache.c    the plans of --access=full; access_time.c: whose code took the time
  *   rerun.c          --rerun: a second run
  *   find_run.c, find_process.c    the run file that the command line names, or means
  *   rtcheck.c        main: selects the verb
@@ -90,6 +91,12 @@ int check_stacks(const struct options *o, char err[TOOLS_ERROR_BYTES]);
  */
 int plans_begin(struct options *o, const char *program, struct warnings *warnings,
                 char err[TOOLS_ERROR_BYTES]);
+
+/* ---- access_time.c --------------------------------------------------------------------------- */
+
+/* Whose code the samples are of; the rows are sorted by path. */
+void access_time_make(struct access_time *out, const struct report *r,
+                      const struct sample_row *rows, size_t count);
 
 /* ---- rerun.c --------------------------------------------------------------------------------- */
 

@@ -36,6 +36,24 @@ static void print_object(struct json *j, const struct run_object *o)
     close_object(j);
 }
 
+static void print_time(struct json *j, const struct access_time *t)
+{
+    open_object(j, "access_time");
+    put_number(j, "copies", t->copies);
+    put_number(j, "native", t->native);
+    put_number(j, "elsewhere", t->elsewhere);
+    open_array(j, "hottest");
+    for (uint32_t i = 0; i < ACCESS_TIME_HOTTEST && t->hottest[i].samples > 0; i++) {
+        open_object(j, NULL);
+        put_text(j, "function", t->hottest[i].function);
+        put_text(j, "object", t->hottest[i].object);
+        put_number(j, "samples", t->hottest[i].samples);
+        close_object(j);
+    }
+    close_array(j);
+    close_object(j);
+}
+
 void json_objects(struct json *j, const struct report *r)
 {
     if (r->object_count == 0)
@@ -44,4 +62,6 @@ void json_objects(struct json *j, const struct report *r)
     for (uint32_t i = 0; i < r->object_count; i++)
         print_object(j, &r->objects[i]);
     close_array(j);
+    if (r->access_time && !*r->access_time->why)
+        print_time(j, r->access_time);
 }

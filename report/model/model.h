@@ -78,6 +78,7 @@ struct report {
 
     struct run_object *objects; /* in the order of processes, and of loading */
     uint32_t object_count;
+    struct access_time *access_time; /* NULL: not sampled */
     struct module *modules;
     uint32_t module_count;
     struct frame *frames;

@@ -164,6 +164,7 @@ void sites_free(struct report *r)
     for (uint32_t i = 0; i < r->error_count; i++)
         free(r->errors[i].images.at);
     free(r->objects);
+    free(r->access_time);
     free(r->crashes);
     free(r->errors);
     free(r->modules);

@@ -126,6 +126,22 @@ struct object_sums object_sums(const struct report *r)
     return sums;
 }
 
+void report_set_access_time(struct report *r, const struct access_time *time)
+{
+    free(r->access_time);
+    r->access_time = xalloc(malloc(sizeof *time));
+    *r->access_time = *time;
+}
+
+bool report_is_checked(const struct report *r, const char *path)
+{
+    for (uint32_t i = 0; i < r->object_count; i++)
+        if (r->objects[i].record.native == NATIVE_NOT &&
+            strcmp(r->objects[i].record.path, path) == 0)
+            return true;
+    return false;
+}
+
 /* ---- one object ------------------------------------------------------------------------------ */
 
 bool object_part(const struct object_record *o, uint32_t number, struct native_part *out)

@@ -15,12 +15,23 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void sums_put(const struct object_sums *sums, FILE *out)
+/* The share of the time in objects with copies; nothing if it would be a guess. */
+static void time_put(const struct access_time *t, FILE *out)
+{
+    uint64_t samples = t ? t->copies + t->native : 0;
+
+    if (samples >= ACCESS_TIME_LEAST)
+        fprintf(out, ", %.0f %% of the time in objects with copies", share(t->copies, samples));
+}
+
+static void sums_put(const struct object_sums *sums, const struct access_time *time, FILE *out)
 {
     fprintf(out, "%u of %s checked", sums->checked,
             count_text(sums->checked + sums->native, "object", "objects").text);
     if (sums->checked > 0)
         fprintf(out, ", %.1f %% of the code", share(sums->checked_bytes, sums->text_bytes));
+    if (sums->checked > 0)
+        time_put(time, out);
     if (sums->skipped_bytes > 0)
         fprintf(out, ", %s skipped by --access-skip", size_text(sums->skipped_bytes).text);
 }
@@ -76,7 +87,7 @@ static void line_print(const struct report *r, const struct object_sums *sums,
     size_t bytes;
     FILE *out = xalloc(open_memstream(&text, &bytes));
 
-    sums_put(sums, out);
+    sums_put(sums, r->access_time, out);
     native_put(r, out);
     fclose(out);
     fact_print("access", text, page);
@@ -144,14 +155,47 @@ static void native_print(const struct report *r, const struct group *g, const st
     free(text);
 }
 
+static void hottest_put(const struct access_time *t, uint64_t all, FILE *out)
+{
+    for (uint32_t i = 0; i < ACCESS_TIME_HOTTEST && t->hottest[i].samples > 0; i++) {
+        fputs(i ? ", " : "; most of it in ", out);
+        text_put(out, t->hottest[i].function);
+        fputs(" (", out);
+        text_put(out, base_name(t->hottest[i].object));
+        fprintf(out, ") %.1f %%", share(t->hottest[i].samples, all));
+    }
+}
+
+static void time_print(const struct access_time *t, const struct page *page)
+{
+    uint64_t all = t->copies + t->native + t->elsewhere;
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = xalloc(open_memstream(&text, &bytes));
+
+    if (*t->why)
+        fprintf(out, "time: n/a: %s", t->why);
+    else
+        fprintf(out,
+                "time: %s: %.1f %% in copies, %.1f %% elsewhere, %.1f %% native in checked objects",
+                count_text(all, "sample", "samples").text, share(t->copies, all),
+                share(t->elsewhere, all), share(t->native, all));
+    hottest_put(t, all, out);
+    fclose(out);
+    text_line_print(COLUMN, text, page);
+    free(text);
+}
+
 static void details_print(const struct report *r, const struct object_sums *sums,
                           const struct page *page)
 {
     set_colour(page, COLOUR_HEADING);
     fprintf(page->out, "%-*s", COLUMN, "ACCESS");
     set_colour(page, COLOUR_NONE);
-    sums_put(sums, page->out);
+    sums_put(sums, r->access_time, page->out);
     fputc('\n', page->out);
+    if (r->access_time)
+        time_print(r->access_time, page);
     for (uint32_t i = 0; i < r->object_count; i++)
         if (r->objects[i].record.native == NATIVE_NOT)
             checked_print(&r->objects[i], page);

@@ -7,6 +7,8 @@
  * src/counters has the counters that a program counts of itself (rtcheck/cpc.h); both use the
  * event names of format/counters.def.
  *
+ * samples.c samples the program's addresses, with --access=full.
+ *
  * A counter that cannot be opened is not an error: its row has the reason.
  *
  * This room depends on messages only.  counters_open precedes tracker_start, and the counters
@@ -59,5 +61,25 @@ struct tracker;
 struct tracker *tracker_start(const struct counters *counters, pid_t pid, unsigned interval_ms,
                               int log, struct warnings *warnings);
 void tracker_end(struct tracker *tracker, struct warnings *warnings);
+
+/* ---- samples.c: where the program spends its time -------------------------------------------- */
+
+struct sampler;
+
+/*
+ * Sample the addresses of the program's code, 250 times in a second of CPU time, from its exec on, including its
+ * threads and children.  -errno: err has the reason.
+ */
+int sampler_start(struct sampler **out, pid_t pid, char err[TOOLS_ERROR_BYTES]);
+
+/* Samples at an offset in a mapped file; path "": in no known mapping. */
+struct sample_row {
+    const char *path; /* as the kernel names it: "//anon", "[vdso]" or a path */
+    uint64_t offset;
+    uint64_t samples;
+};
+/* Return the number of rows, which are sorted by path, and valid until sampler_free. */
+size_t sampler_end(struct sampler *s, const struct sample_row **rows);
+void sampler_free(struct sampler *s); /* NULL: nothing */
 
 #endif

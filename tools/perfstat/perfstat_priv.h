@@ -7,6 +7,7 @@
  *   counter_pfm.c         the same for processor events, by libpfm4
  *   counter_refusals.c    why the kernel refused an event
  *   track*.c              --interval: rows of threads and children, from rings.c (interval_priv.h)
+ *   samples.c, sample_maps.c   where the program spends its time (samples_priv.h)
  *   perf.c                the system calls
  */
 #ifndef PERFSTAT_PRIV_H

@@ -5,9 +5,11 @@
  * else .dynsym and .gnu_debugdata.
  */
 #include <elfutils/libdwfl.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/bits.h"
 #include "translate_priv.h"
 
 /* libdwfl would download the file if this variable were set. */
@@ -37,14 +39,28 @@ static int by_address(const void *a_, const void *b_)
     return strcmp(a->name, b->name);
 }
 
+static void read_segments(struct code_symbols *s, Elf *elf)
+{
+    size_t count = 0;
+    GElf_Phdr ph;
+
+    elf_getphdrnum(elf, &count);
+    for (size_t i = 0; i < count && s->segment_count < countof(s->segments); i++)
+        if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X)
+            s->segments[s->segment_count++] =
+                (struct code_segment){ph.p_offset, ph.p_filesz, ph.p_vaddr};
+}
+
 static void read_module(struct code_symbols *s, Dwfl_Module *module)
 {
     int count = dwfl_module_getsymtab(module);
     GElf_Addr bias = 0, address;
     GElf_Sym symbol;
 
-    if (!dwfl_module_getelf(module, &bias))
+    Elf *elf = dwfl_module_getelf(module, &bias);
+    if (!elf)
         return;
+    read_segments(s, elf);
     for (int n = 1; n < count; n++) {
         const char *name = dwfl_module_getsym_info(module, n, &symbol, &address, NULL, NULL, NULL);
         if (!name || !*name || !is_function(&symbol))
@@ -93,6 +109,14 @@ const char *code_symbol_name(const struct code_symbols *s, uint64_t address)
     if (n < s->count && s->at[n].address == address)
         return s->at[n].name;
     return n > 0 && address - s->at[n - 1].address < s->at[n - 1].bytes ? s->at[n - 1].name : NULL;
+}
+
+uint64_t code_address(const struct code_symbols *s, uint64_t offset)
+{
+    for (uint32_t i = 0; i < s->segment_count; i++)
+        if (offset - s->segments[i].offset < s->segments[i].bytes)
+            return offset - s->segments[i].offset + s->segments[i].address;
+    return UINT64_MAX;
 }
 
 void code_symbols_free(struct code_symbols *s)

@@ -91,6 +91,10 @@ struct code_symbol {
 struct code_symbols {
     struct code_symbol *at; /* by address */
     uint32_t count;
+    struct code_segment {
+        uint64_t offset, bytes, address; /* in the file, and as in its headers */
+    } segments[8];
+    uint32_t segment_count;
     void *dwfl; /* Dwfl *: it has the names */
 };
 
@@ -103,6 +107,8 @@ void code_symbols_read(struct code_symbols *s, const char *path);
 uint32_t code_symbol_from(const struct code_symbols *s, uint64_t address);
 /* The name of the function at an address; NULL: not known. */
 const char *code_symbol_name(const struct code_symbols *s, uint64_t address);
+/* The address, as in its headers, of an offset in the file; UINT64_MAX: it is not code. */
+uint64_t code_address(const struct code_symbols *s, uint64_t offset);
 void code_symbols_free(struct code_symbols *s);
 
 #endif

@@ -63,10 +63,10 @@ static inline struct report *collect(struct build *b)
 }
 
 /* The text of a report on `b`, which is freed; in a static buffer. */
-static inline const char *text_of(struct build *b, struct print_options how)
+/* Closes the report. */
+static inline const char *text_of_report(struct report *r, struct print_options how)
 {
     static char text[65536];
-    struct report *r = collect(b);
     FILE *out;
 
     memset(text, 0, sizeof text);
@@ -76,6 +76,11 @@ static inline const char *text_of(struct build *b, struct print_options how)
     fclose(out);
     report_close(r);
     return text;
+}
+
+static inline const char *text_of(struct build *b, struct print_options how)
+{
+    return text_of_report(collect(b), how);
 }
 
 static inline void must_print(const char *text, const char *prints)

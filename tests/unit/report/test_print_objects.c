@@ -101,6 +101,48 @@ static void add(const char *name, struct build (*make)(void))
     golden_add(longer, text_of(&b, (struct print_options){.use = PRINT_USE_NOTHING, .cost = true}));
 }
 
+static void add_timed(const char *name, const struct access_time *time)
+{
+    for (int cost = 0; cost <= 1; cost++) {
+        struct build b = checked();
+        ((struct object_record *)segment_items(objects))[0].function_bytes[PLAN_SKIPPED] = 100;
+        struct report *r = collect(&b);
+        char longer[80];
+
+        report_set_access_time(r, time);
+        snprintf(longer, sizeof longer, "%s%s", name, cost ? ", in detail" : "");
+        golden_add(longer, text_of_report(r, (struct print_options){.use = PRINT_USE_NOTHING,
+                                                                    .cost = cost != 0}));
+    }
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    struct access_time time = {
+        .copies = 930,
+        .native = 70,
+        .elsewhere = 1000,
+        .hottest = {{"f(int)", "/usr/bin/prog1", 40}, {"g\x1b", "/usr/bin/prog1", 30}}};
+    add_timed("time", &time);
+    add_timed("few samples",
+              &(struct access_time){.copies = ACCESS_TIME_LEAST - 1, .elsewhere = 900});
+    add_timed("no samples", &(struct access_time){.why = "perf events: why"});
+}
+
+static void test_checked_objects(void **state)
+{
+    (void)state;
+    struct build b = partly_checked();
+    struct report *r = collect(&b);
+
+    assert_true(report_is_checked(r, "/usr/bin/prog1"));
+    assert_false(report_is_checked(r, "/lib/liba.so"));
+    assert_false(report_is_checked(r, "/lib/libc.so.6"));
+    assert_false(report_is_checked(r, ""));
+    report_close(r);
+}
+
 static void test_objects(void **state)
 {
     (void)state;
@@ -111,7 +153,8 @@ static void test_objects(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_objects)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_objects), cmocka_unit_test(test_times),
+                                       cmocka_unit_test(test_checked_objects)};
 
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
 }
