@@ -77,7 +77,7 @@ if time is None: # the kernel permits no samples
     check("reason", re.search(r"^ +time: n/a: \S", text, re.M) is not None, True)
 else:
     samples = time["copies"] + time["native"] + time["elsewhere"]
-    check("both processes", 120 <= samples <= 700, True)
+    check("both processes", 60 <= samples <= 400, True)
     check("copies", time["copies"] > 0.8 * samples, True)
     time, text, _ = run("--access=full", "--cost", "--access-skip=second")
     samples = time["copies"] + time["native"] + time["elsewhere"]
@@ -86,7 +86,7 @@ else:
     check("line", re.search(r", \d+ % of the time in objects with copies, ", text) is not None, True)
     check("section", re.search(r"most of it in\s+second\s+\(program\)\s+\d", text) is not None, True)
     time, text, _ = run("--access=full", "--access-objects=!program")
-    check("no copies", (time["copies"], time["native"], time["elsewhere"] > 120), (0, 0, True))
+    check("no copies", (time["copies"], time["native"], time["elsewhere"] > 60), (0, 0, True))
     check("no share", "of the time in" in text, False)
 time, text, _ = run("--access=full", "--cost", "--deterministic")
 check("--deterministic", (time, "time:" in text), (None, False))

@@ -67,7 +67,7 @@ void tracker_end(struct tracker *tracker, struct warnings *warnings);
 struct sampler;
 
 /*
- * Sample the addresses of the program's code, 250 times in a second of CPU time, from its exec on, including its
+ * Sample the addresses of the program's code, 125 times in a second of CPU time, from its exec on, including its
  * threads and children.  -errno: err has the reason.
  */
 int sampler_start(struct sampler **out, pid_t pid, char err[TOOLS_ERROR_BYTES]);

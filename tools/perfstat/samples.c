@@ -22,8 +22,8 @@
 
 #include "samples_priv.h"
 
-#define RING_PAGES 32u /* a power of two: 4096 samples */
-#define PERIOD_NS 4000000u
+#define RING_PAGES 32u     /* a power of two: 4096 samples */
+#define PERIOD_NS 8000000u /* a sample took up to 35 us on a virtual machine */
 #define RECORD_MOST (PATH_MAX + 256u)
 
 struct sample_ring {
