@@ -57,9 +57,9 @@ int main(void)
 """
 
 
-def run(*options):
+def run(*options, **variables):
     command = [BUILD + "/bin/rtcheck", "--leaks=no", "--json=report.json", "--log-file=log", *options, "./program"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={**ENVIRONMENT, **variables})
     with open("report.json", encoding="utf8") as file, open("log", encoding="utf8") as log:
         report = json.load(file)
         text = log.read()
@@ -88,6 +88,11 @@ else:
     time, text, _ = run("--access=full", "--access-objects=!program")
     check("no copies", (time["copies"], time["native"], time["elsewhere"] > 60), (0, 0, True))
     check("no share", "of the time in" in text, False)
+time, text, status = run("--access=full", "--cost", RTCHECK_TEST_WITHOUT="perf-samples")
+check("refused", (time, status, re.sub(r"\s+", " ", re.search(r"^ +(time: .*\n.*)", text, re.M)[1]).startswith(
+    "time: n/a: perf events are not permitted (kernel.perf_event_paranoid)")), (None, descriptors, True))
+text = run("--access=full", RTCHECK_TEST_WITHOUT="perf-samples")[1]
+check("refused, in the line", ("n/a: perf" in text, "of the time" in text), (False, False))
 time, text, _ = run("--access=full", "--cost", "--deterministic")
 check("--deterministic", (time, "time:" in text), (None, False))
 end()
