@@ -15,9 +15,6 @@
 
 #include <string.h>
 
-#define FILL_WHOLE 4096u
-#define FILL_ENDS 64u
-#define LARGE_REACH 128u
 /* entries for live blocks with reported damage; a collision causes a second report */
 #define REPORTED_SLOTS 256u
 

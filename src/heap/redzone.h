@@ -23,12 +23,9 @@
 #ifndef REDZONE_H
 #define REDZONE_H
 
+#include "format/pattern.h"
 #include "heap.h"
 #include "vectors.h"
-
-#define REDZONE_BYTE 0xb5
-#define REDZONE_TAIL 16u
-#define REDZONE_REACH 240u /* all slack of slots up to 256 bytes, the most frequent */
 
 /* The slack that redzone_put leaves: after `request` bytes and before the tail. */
 void redzone_put_more(void *slot, uint32_t slot_bytes, uint64_t request);
