@@ -472,9 +472,13 @@ void report_print_summary(struct report *r, FILE *out, const struct print_option
  */
 int report_dump(struct report *r, FILE *out);
 
+/* The heap of heap=file is part of a kept run up to so many bytes of data. */
+#define REPORT_HEAP_KEPT_BYTES (256ull << 20)
+#define REPORT_HEAP_KEPT_TEXT "256 MiB"
+
 /*
- * Save the metadata of the run in `fd` as a sparse copy (data only; -EFBIG if it exceeds
- * max_bytes). The copy has mode 0600, is written beside `path` and given this name when it is
+ * Save the run in `fd` as a sparse copy (data only; -EFBIG if its metadata exceeds max_bytes). With
+ * heap=file it has the heap, too, unless that exceeds max_bytes or REPORT_HEAP_KEPT_BYTES. The copy has mode 0600, is written beside `path` and given this name when it is
  * whole. -EEXIST: a file of this name exists, and is not changed.
  */
 int report_save(int fd, const char *path, uint64_t max_bytes);
@@ -490,7 +494,7 @@ void report_names_read(struct report *r);
 /* Print a name that a run file or a pack has: what a terminal would interpret is escaped. */
 void report_put_name(FILE *out, const char *name);
 
-/* Copy the run file as report_save does, into an empty file. Returns -errno. */
+/* Copy the run file as report_save does, but without the heap, into an empty file. Returns -errno. */
 int report_copy_run(const struct report *r, int to);
 
 /* A program or shared object whose symbols a report of the run uses. */

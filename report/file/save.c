@@ -60,9 +60,9 @@ static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
     return 0;
 }
 
-static int copy_data(struct copier *c, uint64_t end)
+static int copy_data(struct copier *c, uint64_t from, uint64_t end)
 {
-    off_t at = 0, hole;
+    off_t at = (off_t)from, hole;
 
     while ((at = lseek(c->from, at, SEEK_DATA)) >= 0 && (uint64_t)at < end) {
         int err;
@@ -75,6 +75,28 @@ static int copy_data(struct copier *c, uint64_t end)
         at = hole;
     }
     return 0;
+}
+
+/* The bytes of data in a part of a file. */
+static uint64_t data_bytes(const struct view *v, uint64_t at, uint64_t end)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t stop; at < end && view_next_data(v, &at, &stop, end); at = stop)
+        sum += stop - at;
+    return sum;
+}
+
+/* A heap that is too large, or for which there is no room, is left out: the findings do not need it. */
+static void copy_heap(struct copier *c, const struct view *v)
+{
+    uint64_t at = v->run->heap_offset, end = at + v->run->heap_bytes, without = c->end;
+    uint64_t bytes = data_bytes(v, at, end);
+
+    if (bytes > REPORT_HEAP_KEPT_BYTES || bytes > c->left || end > c->limit)
+        return;
+    if (copy_data(c, at, end) != 0 && ftruncate(c->to, (off_t)without) == 0)
+        c->end = without;
 }
 
 static uint64_t file_limit(void)
@@ -95,10 +117,10 @@ static int mark_finished(int fd, uint64_t kept_bytes)
                              offsetof(struct run_header, reported));
 }
 
-/* Copy the metadata. Neither the heap of heap=file nor the hole after the last data is stored. */
-static int save_to(int to, int from, const struct run_header *run, uint64_t max_bytes)
+/* Copy the metadata, and the heap if it is requested. A hole after the last data is not stored. */
+static int save_to(int to, const struct view *v, bool with_heap, uint64_t max_bytes)
 {
-    struct copier c = {.from = from,
+    struct copier c = {.from = v->fd,
                        .to = to,
                        .left = max_bytes,
                        .limit = file_limit(),
@@ -106,16 +128,19 @@ static int save_to(int to, int from, const struct run_header *run, uint64_t max_
     int err = c.buffer ? 0 : -ENOMEM;
 
     if (!err)
-        err = copy_data(&c, run->area_bytes * run->area_count);
+        err = copy_data(&c, 0, v->run->area_bytes * v->run->area_count);
+    if (!err && with_heap)
+        copy_heap(&c, v);
     if (!err)
         err = mark_finished(to, c.end);
     free(c.buffer);
     return err;
 }
 
+/* The heap has the program's data, which others than its user may read. */
 int view_save(const struct view *v, int to, uint64_t max_bytes)
 {
-    return save_to(to, v->fd, v->run, max_bytes);
+    return save_to(to, v, false, max_bytes);
 }
 
 /* Never replaces a file: a process in another pid namespace may have made one of this name. */
@@ -151,7 +176,7 @@ int report_save(int fd, const char *path, uint64_t max_bytes)
     if (asprintf(&beside, "%s.XXXXXX", path) < 0)
         beside = xalloc(NULL);
     to = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
-    err = to < 0 ? -errno : save_to(to, fd, v.run, max_bytes);
+    err = to < 0 ? -errno : save_to(to, &v, true, max_bytes);
     if (to >= 0 && close(to) < 0 && !err)
         err = -errno;
     if (!err)

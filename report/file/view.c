@@ -70,6 +70,11 @@ static int read_sparse(int fd, char *to, uint64_t offset, uint64_t bytes)
     return 0;
 }
 
+bool view_next_data(const struct view *v, uint64_t *start, uint64_t *stop, uint64_t end)
+{
+    return next_data(v->fd, start, stop, end);
+}
+
 int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes)
 {
     memset(to, 0, bytes);

@@ -46,7 +46,7 @@ int view_open_fd(struct view *v, int fd, const char *name, char err[REPORT_ERROR
 /* Read the tables again, during a run. The old tables stay if the new ones are invalid. */
 int view_refresh(struct view *v);
 void view_close(struct view *v);
-/* save.c: write a sparse copy of the run into an empty file; -EFBIG beyond max_bytes. */
+/* save.c: write a sparse copy of the run, without a heap, into an empty file; -EFBIG beyond max_bytes. */
 int view_save(const struct view *v, int to, uint64_t max_bytes);
 
 const struct area_entry *view_area_entry(const struct view *v, uint32_t area);
@@ -63,6 +63,8 @@ bool view_verify_area(const struct view *v, uint32_t area, const struct area_cop
 
 /* Read bytes of the file, without verification. Bytes beyond the end of the file read as zero. */
 int view_read(const struct view *v, uint64_t offset, void *to, size_t bytes);
+/* Find the next range [*start, *stop) of data at or after *start, before `end`. false: none. */
+bool view_next_data(const struct view *v, uint64_t *start, uint64_t *stop, uint64_t end);
 
 static inline const struct area_head *copy_head(const struct area_copy *c)
 {

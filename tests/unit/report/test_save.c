@@ -175,26 +175,37 @@ static void test_nowhere_to_save(void **state)
     close(fd);
 }
 
-/* heap=file: the program's data is not kept. */
-static void test_heap_is_left_out(void **state)
+/* heap=file: the heap is kept with the records, unless there is no room for both. */
+static void test_heap_is_kept(void **state)
 {
     struct build b = build_begin();
-    static const char secret[] = "the program's data";
-    char read[sizeof secret] = "";
+    static const char data[] = "the program's data";
+    char read[sizeof data] = "", err[REPORT_ERROR_BYTES];
     uint64_t heap = b.bytes - BUILD_AREA_BYTES;
+    struct report *r;
     int fd, to;
 
     (void)state;
     build_run(&b)->area_count--;
     build_run(&b)->heap_offset = heap;
     build_run(&b)->heap_bytes = BUILD_AREA_BYTES;
-    memcpy(b.file + heap, secret, sizeof secret);
+    build_image(&b, 1, 0, 5, IMAGE_ROOT);
+    memcpy(b.file + heap, data, sizeof data);
     fd = build_fd(&b);
     unlink(saved);
     assert_int_equal(report_save(fd, saved, 1u << 20), 0);
     to = open(saved, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(pread(to, read, sizeof read, (off_t)heap), 0); /* the copy ends before it */
+    assert_int_equal(pread(to, read, sizeof read, (off_t)heap), sizeof read);
+    assert_memory_equal(read, data, sizeof data);
     close(to);
+    unlink(saved);
+    /* the last byte of the room is that of the heap */
+    for (uint64_t room = 1u << 20;
+         report_save(fd, saved, room) == 0 && (uint64_t)stat_of(saved).st_size > heap; room -= 4096)
+        unlink(saved);
+    assert_true((uint64_t)stat_of(saved).st_size <= heap); /* the copy ends before the heap */
+    assert_int_equal(report_open(&r, saved, err), 0);
+    report_close(r);
     close(fd);
     build_end(&b);
 }
@@ -331,7 +342,7 @@ int main(void)
         cmocka_unit_test(test_saved_copy),       cmocka_unit_test(test_cut_copy),
         cmocka_unit_test(test_cut_while_read),   cmocka_unit_test(test_replaces_nothing),
         cmocka_unit_test(test_too_much_to_save), cmocka_unit_test(test_limit_on_files),
-        cmocka_unit_test(test_nowhere_to_save),  cmocka_unit_test(test_heap_is_left_out),
+        cmocka_unit_test(test_nowhere_to_save),  cmocka_unit_test(test_heap_is_kept),
         cmocka_unit_test(test_not_a_run),        cmocka_unit_test(test_dump),
         cmocka_unit_test(test_dump_of_damage),
     };
