@@ -397,6 +397,22 @@ bool report_has_guarded_stack(const struct report *r);
 bool report_print_one(struct report *r, const char *id, FILE *out, const struct print_options *how);
 
 /*
+ * Print the bytes of a block in the heap of the run file, its record, its redzones and the words of
+ * the heap that point to it.  `given` is an address (0x...) or means a finding, as in report_find_id.
+ * Nothing is printed on failure: -ENODATA: the file has no heap; -ENOENT: there is no such block or
+ * finding; -EINVAL: the id is ambiguous.  Call after report_collect.
+ */
+int report_print_bytes(struct report *r, const char *given, FILE *out,
+                       const struct print_options *how, char *err, size_t room);
+bool report_is_address(const char *given); /* is it an address for report_print_bytes? */
+
+/*
+ * Write the heap in the run file as an ELF core file, which replaces a file at `path`.  -ENODATA: the
+ * run file has no heap; -errno: it could not be written.  Call it instead of report_collect.
+ */
+int report_write_core(struct report *r, const char *path, char *err, size_t room);
+
+/*
  * Print the mappings that processes of the run have made and removed by calls, and the caller of
  * each range: of process `pid`, or of all if it is 0. false: there is no such process. Call after
  * report_collect.

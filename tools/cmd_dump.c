@@ -1,5 +1,10 @@
-/* cmd_dump.c - `rtcheck dump FILE`: print all contents of a run file, and whether it is valid. */
+/*
+ * cmd_dump.c - `rtcheck dump FILE`: print all contents of a run file, and whether it is valid;
+ * `rtcheck dump --heap=CORE FILE`: write the heap in it as an ELF core file.
+ */
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "format/bits.h"
@@ -7,16 +12,39 @@
 
 enum { STATUS_BAD_FILE = 1 };
 
+static int dump_heap(struct report *r, const char *file, const char *core)
+{
+    char why[TOOLS_ERROR_BYTES], err[TOOLS_ERROR_BYTES];
+
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails instead */
+    int bad = report_write_core(r, core, why, sizeof why);
+
+    if (bad == -ENODATA)
+        snprintf(err, sizeof err, "%.200s: %.300s", file, why);
+    return bad ? print_failure(bad == -ENODATA ? err : why) : 0;
+}
+
 static int dump_file(struct options *o, int count, char **operands)
 {
-    char err[REPORT_ERROR_BYTES];
+    const char *core = option_text(o, "heap"), *file = operands[0];
+    char err[REPORT_ERROR_BYTES], running[PATH_MAX];
     struct report *r;
-    int bad = run_open(&r, operands[0], err);
 
-    (void)o, (void)count;
+    (void)count;
+    if (option_is_given(o, "heap") && is_pid(file)) {
+        if (find_run_of_process(file, running, sizeof running, err))
+            return print_failure(err);
+        file = running;
+    }
+    int bad = run_open(&r, file, err);
     if (bad) {
         fprintf(stderr, "rtcheck: %s\n", err);
         return bad == -EBADMSG || bad == -EPROTO ? STATUS_BAD_FILE : STATUS_SETUP;
+    }
+    if (option_is_given(o, "heap")) {
+        int status = dump_heap(r, file, core);
+        run_close(r);
+        return status;
     }
     bad = report_dump(r, stdout);
     run_close(r);
@@ -25,12 +53,17 @@ static int dump_file(struct options *o, int count, char **operands)
     return bad ? STATUS_BAD_FILE : 0;
 }
 
-static const struct option_info options[] = {OPTION_HELP};
+static const struct option_info options[] = {
+    OPTION_ROW("heap", PATH, "", "CORE: write the heap as an ELF core file", NULL),
+    OPTION_HELP,
+};
 
 const struct verb verb_dump = {
     .name = "dump",
-    .usage = "dump FILE",
-    .about = "Prints all contents of a run file, and whether it is valid (status 1: not).",
+    .usage = "dump [--heap=CORE] FILE|PID",
+    .about = "Prints all contents of a run file, and whether it is valid (status 1: not),\n"
+             "or writes the heap in it, or of a running process, as an ELF core file, which\n"
+             "debuggers open.  The run needs --heap=file.",
     .options = options,
     .option_count = countof(options),
     .least = 1,

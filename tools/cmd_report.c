@@ -447,7 +447,8 @@ static bool has_effect(const char *option)
                                          "counters",
                                          "interval",
                                          "log-fd",
-                                         "xml-fd"};
+                                         "xml-fd",
+                                         "bytes"};
 
     return !option_is_among(option, of_run, countof(of_run));
 }

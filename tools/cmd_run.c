@@ -407,10 +407,16 @@ static bool has_reported(const struct run *r)
                          report_shows_errors(r->report) || prints_records(&r->options));
 }
 
+/* A killed program with its heap in the run file: `rtcheck show --bytes` prints it. */
+static bool has_dead_heap(const struct run *r)
+{
+    return WIFSIGNALED(r->wait_status) && strcmp(option_text(&r->options, "heap"), "file") == 0;
+}
+
 static void keep_pool(struct run *r)
 {
     char err[TOOLS_ERROR_BYTES];
-    bool wanted = option_flag(&r->options, "keep") || has_reported(r);
+    bool wanted = option_flag(&r->options, "keep") || has_reported(r) || has_dead_heap(r);
     if (!wanted || *r->unchecked)
         return;
     report_file_kept(r);
@@ -599,6 +605,11 @@ static int run(struct options *o, int count, char **operands)
     return status ? status : run_and_report(&r);
 }
 
+static bool has_effect(const char *option)
+{
+    return strcmp(option, "bytes") != 0; /* of rtcheck show */
+}
+
 const struct verb verb_run = {
     .name = "run",
     .usage = "[run] [OPTION]... [--] PROGRAM [ARGUMENT]...",
@@ -609,6 +620,7 @@ const struct verb verb_run = {
              "Status: 125 usage or set-up, 126 or 127 PROGRAM cannot be run, 120 it cannot be\n"
              "checked; PROGRAM's signal; --error-exitcode when there were problems; 120 when\n"
              "the report is incomplete; else PROGRAM's own status.",
+    .has_effect = has_effect,
     .most = OPERANDS_ANY,
     .act = run,
 };
@@ -635,6 +647,7 @@ const struct verb verb_valgrind = {
              "memcheck.  All options of valgrind: --help=valgrind.",
     .initial = "tool=memcheck:leak_check=summary:trace_children=no:num_callers=12:"
                "run_libc_freeres=yes:run_cxx_freeres=yes",
+    .has_effect = has_effect,
     .is_valgrind = true,
     .least = 1,
     .most = OPERANDS_ANY,

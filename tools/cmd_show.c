@@ -1,5 +1,9 @@
-/* cmd_show.c - `rtcheck show ID [FILE]`: print all data of one error, leak or record of a run. */
+/*
+ * cmd_show.c - `rtcheck show ID [FILE]`: print all data of one error, leak or record of a run;
+ * `rtcheck show --bytes ID|ADDRESS [FILE]`: print the bytes of its block.
+ */
 #include <errno.h>
+#include <limits.h>
 
 #include "format/bits.h"
 #include "tools.h"
@@ -7,8 +11,9 @@
 enum { STATUS_NO_SUCH_ID = 1 };
 
 struct request {
-    const char *given; /* an id, or its beginning */
+    const char *given; /* an id, or its beginning; with --bytes also an address */
     const struct options *options;
+    bool wants_bytes;
     bool searches; /* files that cannot be read are passed over: they may just be removed */
     int status;
     char err[TOOLS_ERROR_BYTES]; /* of the newest run that was searched */
@@ -25,6 +30,35 @@ static int print_one(struct report *r, const char *id, const struct options *o)
         report_print_one(r, id, stdout, &how);
     return fflush(stdout) != 0 || ferror(stdout) ? print_failure("the report cannot be written")
                                                  : 0;
+}
+
+/* --bytes.  -ENOENT: the run has no such id.  An address is searched in the newest run only. */
+static int show_bytes_in(struct report *r, struct request *request, const char *path)
+{
+    struct print_options how = print_how(request->options, 1, NULL);
+    char why[TOOLS_ERROR_BYTES];
+    struct pager pager;
+    bool is_paged = pager_start(&pager);
+
+    how.all = option_flag(request->options, "all"); /* also in a log */
+    int bad = report_print_bytes(r, request->given, stdout, &how, why, sizeof why);
+
+    if (is_paged && !pager_end(&pager) && !bad)
+        bad = report_print_bytes(r, request->given, stdout, &how, why, sizeof why);
+    if (!bad) {
+        request->status = fflush(stdout) != 0 || ferror(stdout)
+                              ? print_failure("the bytes cannot be written")
+                              : 0;
+        return 0;
+    }
+    if (bad == -ENOENT && !report_is_address(request->given)) {
+        if (!*request->err)
+            snprintf(request->err, sizeof request->err, "%.200s in %.290s", why, path);
+        return bad;
+    }
+    fprintf(stderr, "rtcheck: %s: %s\n", path, why);
+    request->status = bad == -ENODATA ? STATUS_SETUP : STATUS_NO_SUCH_ID;
+    return 0;
 }
 
 /* -ENOENT: the run has no such id. */
@@ -62,7 +96,7 @@ static int show(const char *path, void *data)
     report_want_mapped(r);
     bad = report_collect(r, err);
     if (!bad)
-        bad = show_in(r, request, path);
+        bad = request->wants_bytes ? show_bytes_in(r, request, path) : show_in(r, request, path);
     else if (request->searches)
         bad = -ENOENT;
     else
@@ -75,16 +109,29 @@ static int show(const char *path, void *data)
 static bool has_effect(const char *option)
 {
     static const char *const taken[] = {"help",     "version",  "color",   "deterministic",
-                                        "pool-dir", "demangle", "sysroot", "debug-dir"};
+                                        "pool-dir", "demangle", "sysroot", "debug-dir",
+                                        "bytes",    "all"};
 
     return option_is_among(option, taken, countof(taken));
 }
 
 static int show_id(struct options *o, int count, char **operands)
 {
-    struct request request = {.given = operands[0], .options = o, .searches = count < 2};
-    char err[TOOLS_ERROR_BYTES] = "";
-    int got = count == 2 ? show(operands[1], &request) : find_run_where(o, show, &request, err);
+    struct request request = {
+        .given = operands[0],
+        .options = o,
+        .wants_bytes = option_flag(o, "bytes") || report_is_address(operands[0]),
+        .searches = count < 2,
+    };
+    char err[TOOLS_ERROR_BYTES] = "", running[PATH_MAX];
+    const char *file = count == 2 ? operands[1] : NULL;
+
+    if (file && is_pid(file) && request.wants_bytes) {
+        if (find_run_of_process(file, running, sizeof running, err))
+            return print_failure(err);
+        file = running;
+    }
+    int got = file ? show(file, &request) : find_run_where(o, show, &request, err);
 
     if (got != -ENOENT)
         return request.status;
@@ -96,9 +143,11 @@ static int show_id(struct options *o, int count, char **operands)
 
 const struct verb verb_show = {
     .name = "show",
-    .usage = "show [OPTION]... ID [FILE]",
+    .usage = "show [OPTION]... ID|ADDRESS [FILE|PID]",
     .about = "Prints all data of one error, leak or record of a run, by default the\n"
-             "newest that has it.  ID may be shortened.",
+             "newest that has it.  ID may be shortened.  With --bytes, or for an ADDRESS\n"
+             "(0x...), it prints the bytes of the block, by default of the newest run, or\n"
+             "of a running process.  The run needs --heap=file.",
     .has_effect = has_effect,
     .least = 1,
     .most = 2,

@@ -11,6 +11,7 @@
  *   launcher_record.c   the results that only the launcher has
  *   now.c       current values of a running program (now.h)
  *   unchecked.c programs that were not checked (unchecked.h)
+ *   heap.c      the heap in the file (heap.h); heap_core.c: as a core file
  *   dump.c      a file in full, for developers of rtcheck
  *
  * Every area is verified before it is read (view.h). An area that is bad, or an image that lacks

@@ -8,6 +8,7 @@
  *                     short_name.c shortens names, source.c prints lines of source files
  *   source_files.c    the source files that a report refers to, for packs
  *   print_one.c       all details of one finding
+ *   print_bytes.c     a block of the heap in the run file, with its bytes
  *   print_events.c    mappings and their callers; region_files.c: files that they are mapped from
  *   own_cost.c        the runtime's own share of the costs
  *   live.c            errors of a running program

@@ -188,8 +188,8 @@ def show_refusals():
     make("run.pool")
     refused(rtcheck("show", "duf-00000000", "run.pool"), 1, "rtcheck: there is no duf-00000000 in run.pool\n")
     refused(rtcheck("show", "biu-00000000", "run.pool"), 1, "rtcheck: there is no biu-00000000 in run.pool\n")
-    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID [FILE]\n")
-    refused(rtcheck("show", "a", "b", "c"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID [FILE]\n")
+    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE|PID]\n")
+    refused(rtcheck("show", "a", "b", "c"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE|PID]\n")
     refused(rtcheck("show", "a", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
 
 
@@ -197,7 +197,7 @@ def show_refusals():
 def without_effect():
     """An option that a verb does nothing about is refused there, though not in the environment, which is for all."""
     make("run.pool")
-    for words in (("show", "--json=x"), ("show", "--suppressions=x"), ("show", "-q"), ("show", "-frames", "3"), ("show", "--all"),
+    for words in (("show", "--json=x"), ("show", "--suppressions=x"), ("show", "-q"), ("show", "-frames", "3"), ("report", "--bytes"), ("run", "--bytes"),
                   ("report", "--keep"), ("report", "--heap=file"), ("report", "--frames=3"), ("report", "--allow-unchecked")):
         name = {"-q": "quiet", "-frames": "num-callers"}.get(words[1], words[1].lstrip("-").split("=")[0])
         refused(rtcheck(*words, "duf-360faff4", "run.pool"), 125, f"rtcheck: option {name} has no effect on rtcheck {words[0]}\n")
@@ -423,7 +423,7 @@ def dump():
     refused(rtcheck("dump", make("new.pool", "version=99")), 1,
             "rtcheck: new.pool is a run file of version 99, this rtcheck reads version 1\n")
     refused(rtcheck("dump", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
-    refused(rtcheck("dump"), 125, "rtcheck: usage: rtcheck dump FILE\n")
+    refused(rtcheck("dump"), 125, "rtcheck: usage: rtcheck dump [--heap=CORE] FILE|PID\n")
     refused(rtcheck("dump", "--x"), 125, "rtcheck: unknown option '--x' (rtcheck dump --help=all lists them)\n")
 
 

@@ -377,6 +377,7 @@ static const char *const confusable[] = {
     "default-suppressions deterministic de",
     "max-leaks measure m",
     "max-leaks malloc-fill ma",
+    "baseline bytes b",
     "gen-suppressions guard g",
     "gen-suppressions guard-stacks g",
     "print-suppressions pool-dir p",
