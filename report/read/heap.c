@@ -20,18 +20,28 @@
 
 /* ---- where the heap is ----------------------------------------------------------------------- */
 
-/* The heap of an image, from its verified header.  false: it is not in the file. */
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * The heap of an image, from its verified header.  false: it is not in the file.  A kept copy ends after
+ * its last data, which each unit with a block has: a claim of more is not believed.
+ */
 static bool heap_of_image(const struct view *v, const struct image_header *image, struct heap *h)
 {
     const struct run_header *run = v->run;
-    uint64_t bytes = atomic_load_explicit(&image->heap_bytes, memory_order_relaxed);
+    uint64_t bytes = atomic_load_explicit(&image->heap_bytes, memory_order_relaxed), stored;
 
     if (!(atomic_load_explicit(&image->flags, memory_order_relaxed) & IMAGE_HEAP_IN_FILE) ||
         image->pid != atomic_load_explicit(&run->heap_taken, memory_order_relaxed))
         return false;
     h->offset = run->heap_offset;
     h->base = image->heap_base;
-    h->bytes = bytes < run->heap_bytes ? bytes : run->heap_bytes;
+    h->bytes = least(bytes, run->heap_bytes);
+    stored = v->stored_bytes > h->offset ? v->stored_bytes - h->offset : 0;
+    h->bytes = least(h->bytes, align_up(stored, 1u << RTC_UNIT_SHIFT));
     return h->base % PAGE_BYTES == 0 && h->base <= UINT64_MAX - h->bytes;
 }
 
@@ -198,11 +208,6 @@ void heap_close(struct heap *h)
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static bool word_is_known(uint64_t word)
 {

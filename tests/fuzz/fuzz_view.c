@@ -212,6 +212,42 @@ static void print_ones(struct report *r, const char *text)
     }
 }
 
+/*
+ * The heap in the file: the block around an address, and the whole.  There is a heap in the image that
+ * the report has read, or one reason why there is none.
+ */
+static void print_heap(struct report *r, unsigned query)
+{
+    struct print_options how = {.all = query & QUERY_QUIET};
+    char given[32], why[REPORT_ERROR_BYTES] = "";
+    struct printed p;
+    FILE *out = print_begin(&p);
+
+    snprintf(given, sizeof given, "0x7000000000%02x", query << 1 & 0xff);
+    int err = report_print_bytes(r, given, out, &how, why, sizeof why);
+    fflush(out);
+    must(err ? *why != '\0' && p.bytes == 0 : p.bytes > 0,
+         "a block is printed, or the reason told");
+    must(output_is_plain(why, strlen(why)), "reasons are plain");
+    print_end(&p, out);
+}
+
+/* Under its own name, as in save. */
+static void write_core(int fd)
+{
+    char path[256], why[REPORT_ERROR_BYTES] = "";
+    const char *dir = getenv("TMPDIR");
+    struct report *r = open_report(fd);
+
+    if (!r)
+        return;
+    snprintf(path, sizeof path, "%s/rtcheck.core.%d", dir ? dir : "/tmp", (int)getpid());
+    int err = report_write_core(r, path, why, sizeof why);
+    must(err == 0 || *why != '\0', "a core is written, or the reason told");
+    unlink(path);
+    report_close(r);
+}
+
 /* Does the report contain damage of the file? */
 static bool print_json(struct report *r)
 {
@@ -263,6 +299,7 @@ static int collect_and_print(struct report *r, unsigned query)
     report_main_image(r);
     print_text(r, query);
     print_file(r, query);
+    print_heap(r, query);
     return print_json(r);
 }
 
@@ -327,6 +364,7 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
     if (query & QUERY_FACTS) {
         query_facts(r);
         print_checks(fd);
+        write_core(fd);
         look(fd, query & QUERY_MEMUSE);
     }
     damage = collect_and_print(r, query);

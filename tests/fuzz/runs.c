@@ -162,8 +162,10 @@ static uint32_t add_image(struct build *b, uint32_t number, uint32_t parent, uin
 static struct build run_of_one(const char *program)
 {
     struct build b = build_begin();
+    uint32_t area = add_image(&b, 1, 0, GONE, IMAGE_ROOT, program);
 
-    add_image(&b, 1, 0, GONE, IMAGE_ROOT, program);
+    build_image_header(&b, area)->flags |= IMAGE_HEAP_IN_FILE;
+    build_run(&b)->heap_taken = GONE;
     return b;
 }
 
@@ -244,6 +246,7 @@ static struct build run_of_family(uint32_t root_pid)
 #define PACKED_AREA_BYTES (32u << 10)
 #define PACKED_AREAS 12u
 #define PACKED_LEASES 10u
+#define PACKED_HEAP_BYTES (2u << RTC_UNIT_SHIFT) /* a hole; in it a slab's unit */
 
 static char *area_of(const struct run_base *base, uint32_t area)
 {
@@ -269,11 +272,13 @@ static struct run_base pack(const struct build *b)
     struct run_base base = {.bytes = PACKED_AREAS * PACKED_AREA_BYTES};
     struct run_header *run;
 
-    base.file = calloc(1, base.bytes);
+    base.file = calloc(1, base.bytes + PACKED_HEAP_BYTES);
     assert(base.file);
     pack_areas(&base, b);
     run = (struct run_header *)(void *)area_of(&base, 0);
-    run->file_bytes = base.bytes;
+    run->heap_offset = base.bytes;
+    run->heap_bytes = PACKED_HEAP_BYTES;
+    base.bytes = run->file_bytes = base.bytes + PACKED_HEAP_BYTES;
     run->area_bytes = PACKED_AREA_BYTES;
     run->area_count = PACKED_AREAS;
     run->lease_count = PACKED_LEASES;
