@@ -60,7 +60,7 @@ static const struct option_info options[] = {
 
 const struct verb verb_dump = {
     .name = "dump",
-    .usage = "dump [--heap=CORE] FILE|PID",
+    .usage = "dump [--heap=CORE] FILE",
     .about = "Prints all contents of a run file, and whether it is valid (status 1: not),\n"
              "or writes the heap in it, or of a running process, as an ELF core file, which\n"
              "debuggers open.  The run needs --heap=file.",

@@ -127,6 +127,10 @@ def line_of(verb, command):
         return r'==\d+== (ERROR SUMMARY: \d+ errors? from \d+ context|Invalid free)'
     if verb == 'run' and re.search('--update-baseline', command):
         return 'rtcheck: '
+    if verb == 'show' and re.search(r' (--bytes|0x\w+)\b', command):
+        return r'(\S+  )?block of \d+ bytes'
+    if verb == 'dump' and ' --heap=' in command:
+        return ''
     return VERBS[verb]
 
 
@@ -162,6 +166,8 @@ def rtcheck(scene, command):
     for form in forms(re.sub(r' +#.*', '', command)):
         if not found and re.search(r'\b(FILE|ID|RUN)\b|^rtcheck (report|show|pack|list|suppress)\b', form):
             found = scene.kept_runs()
+        if re.search(r'\bADDRESS\b', form):
+            form = re.sub(r'\bADDRESS\b', scene.address_of(found), form)
         if re.search(r' run\.rtpack$', form):
             scene.run('rtcheck pack --output=run.rtpack')
         form = re.sub(r'\b(FILE|RUN)\b', scene.state + '/rtcheck/last', re.sub(r'\bID\b', found, form))

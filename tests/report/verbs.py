@@ -188,8 +188,8 @@ def show_refusals():
     make("run.pool")
     refused(rtcheck("show", "duf-00000000", "run.pool"), 1, "rtcheck: there is no duf-00000000 in run.pool\n")
     refused(rtcheck("show", "biu-00000000", "run.pool"), 1, "rtcheck: there is no biu-00000000 in run.pool\n")
-    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE|PID]\n")
-    refused(rtcheck("show", "a", "b", "c"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE|PID]\n")
+    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE]\n")
+    refused(rtcheck("show", "a", "b", "c"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE]\n")
     refused(rtcheck("show", "a", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
 
 
@@ -423,7 +423,7 @@ def dump():
     refused(rtcheck("dump", make("new.pool", "version=99")), 1,
             "rtcheck: new.pool is a run file of version 99, this rtcheck reads version 1\n")
     refused(rtcheck("dump", "none"), 125, "rtcheck: none cannot be opened: No such file or directory\n")
-    refused(rtcheck("dump"), 125, "rtcheck: usage: rtcheck dump [--heap=CORE] FILE|PID\n")
+    refused(rtcheck("dump"), 125, "rtcheck: usage: rtcheck dump [--heap=CORE] FILE\n")
     refused(rtcheck("dump", "--x"), 125, "rtcheck: unknown option '--x' (rtcheck dump --help=all lists them)\n")
 
 

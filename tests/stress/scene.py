@@ -70,10 +70,14 @@ class Scene:
             f.write(text)
 
     def kept_runs(self):
-        """Keep two runs; return the id of a finding."""
+        """Keep two runs, which have their heaps; return the id of a finding."""
         for program in (BUILD + '/tests/demo/demo', './prog'):
-            printed = self.run('rtcheck ' + program)[1]
+            printed = self.run('rtcheck --heap=file ' + program)[1]
         return re.search(ID, printed)[0]
+
+    def address_of(self, finding):
+        """The address of the block of a finding of the newest run."""
+        return re.search('^  block +(0x[0-9a-f]+), ', self.run('rtcheck show ' + finding)[1], re.M)[1]
 
     def environment(self):
         return {**clean_environment(), 'PATH': self.prefix + '/bin:' + os.environ['PATH'], 'TERM': 'dumb',
