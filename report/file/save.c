@@ -87,10 +87,11 @@ static uint64_t data_bytes(const struct view *v, uint64_t at, uint64_t end)
     return sum;
 }
 
-/* A heap that is too large, or for which there is no room, is left out: the findings do not need it. */
+/* Heaps that are too large, or for which there is no room, are left out: the findings do not need them. */
 static void copy_heap(struct copier *c, const struct view *v)
 {
-    uint64_t at = v->run->heap_offset, end = at + v->run->heap_bytes, without = c->end;
+    uint32_t heaps = v->run->heap_count ? v->run->heap_count : 1;
+    uint64_t at = v->run->heap_offset, end = at + heaps * v->run->heap_bytes, without = c->end;
     uint64_t bytes = data_bytes(v, at, end);
 
     if (bytes > REPORT_HEAP_KEPT_BYTES || bytes > c->left || end > c->limit)

@@ -25,6 +25,22 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Which heap of the file is the image's?  Before minor version 17 there was one. */
+static bool heap_number(const struct run_header *run, const struct image_header *image,
+                        uint32_t *number)
+{
+    const struct heap_slot *slots = run->heap_count ? run_heap_slots(run) : NULL;
+
+    *number = 0;
+    if (!slots)
+        return image->pid == atomic_load_explicit(&run->heap_taken, memory_order_relaxed);
+    for (; *number < run->heap_count; (*number)++)
+        if ((uint32_t)atomic_load_explicit(&slots[*number].owner, memory_order_relaxed) ==
+            image->image)
+            return true;
+    return false;
+}
+
 /*
  * The heap of an image, from its verified header.  false: it is not in the file.  A kept copy ends after
  * its last data, which each unit with a block has: a claim of more is not believed.
@@ -33,11 +49,12 @@ static bool heap_of_image(const struct view *v, const struct image_header *image
 {
     const struct run_header *run = v->run;
     uint64_t bytes = atomic_load_explicit(&image->heap_bytes, memory_order_relaxed), stored;
+    uint32_t flags = atomic_load_explicit(&image->flags, memory_order_relaxed), number;
 
-    if (!(atomic_load_explicit(&image->flags, memory_order_relaxed) & IMAGE_HEAP_IN_FILE) ||
-        image->pid != atomic_load_explicit(&run->heap_taken, memory_order_relaxed))
+    if (!(flags & IMAGE_HEAP_IN_FILE) || !heap_number(run, image, &number))
         return false;
-    h->offset = run->heap_offset;
+    h->offset = run->heap_offset + number * run->heap_bytes;
+    h->is_left = flags & IMAGE_HEAP_LEFT;
     h->base = image->heap_base;
     h->bytes = least(bytes, run->heap_bytes);
     stored = v->stored_bytes > h->offset ? v->stored_bytes - h->offset : 0;
@@ -180,7 +197,7 @@ static void read_settings(struct heap *h)
     h->wide = redzone ? (uint32_t)strtoul(redzone, NULL, 0) : 0; /* "auto": 0 */
 }
 
-int heap_open(struct report *r, struct heap *h, char *err, size_t room)
+int heap_open(struct report *r, struct heap *h, uint32_t number, char *err, size_t room)
 {
     const char *why = why_none(&r->view);
 
@@ -188,9 +205,14 @@ int heap_open(struct report *r, struct heap *h, char *err, size_t room)
     if (why)
         return refuse(err, room, why);
     for (struct image *image = r->images; image && !h->image; image = image->hh.next)
-        image_find_heap(r, image, h);
+        if (number == 0 || image->number == number)
+            image_find_heap(r, image, h);
     if (!h->image)
-        return refuse(err, room, "the records of the process with the heap are not in the file");
+        return refuse(err, room,
+                      number == 0
+                          ? "the records of the process with the heap are not in the file"
+                          : "the heap of the process with this block is not in the file: it was "
+                            "private memory, or another process has taken its place");
     h->chunk = xalloc(malloc(CHUNK_BYTES));
     read_settings(h);
     read_parts(h);

@@ -32,6 +32,7 @@ struct heap {
     uint32_t area_count;
     struct heap_part *parts; /* by unit, each unit once */
     uint32_t part_count;
+    bool is_left;      /* the bytes are those before a fork: the heap is private memory since */
     bool has_guards;   /* blocks may be guarded: redzones end with their page */
     uint32_t wide;     /* --redzone-size; 0: the default */
     char *chunk;       /* the bytes that were read last */
@@ -51,10 +52,10 @@ struct heap_block {
 };
 
 /*
- * Open the heap in the file.  -ENODATA: the file has none; err has the reason, and which option is
- * needed.  Call after images were read.
+ * Open the heap of the image with this number, 0: of the first that has one in the file.  -ENODATA: the file
+ * has none; err has the reason, and which option is needed.  Call after images were read.
  */
-int heap_open(struct report *r, struct heap *h, char *err, size_t room);
+int heap_open(struct report *r, struct heap *h, uint32_t number, char *err, size_t room);
 void heap_close(struct heap *h);
 
 /* Find the block or freed block whose slot or units have this address. */

@@ -218,7 +218,7 @@ int report_write_core(struct report *r, const char *path, char *err, size_t room
     if (bad)
         snprintf(err, room, "%.300s: the run's tables are damaged", r->view.name);
     if (!bad)
-        bad = heap_open(r, &c.heap, err, room);
+        bad = heap_open(r, &c.heap, 0, err, room);
     if (bad)
         return bad;
     ranges_make(&c);

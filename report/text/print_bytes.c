@@ -93,21 +93,22 @@ static int meant_of(struct report *r, const char *given, struct meant *m, char *
     return -ENOENT;
 }
 
-static int find(struct report *r, const struct heap *h, const struct meant *m, struct heap_block *b,
+/* In the heap of the finding's process; an address in the first heap that has a block there. */
+static int find(struct report *r, const struct meant *m, struct heap *h, struct heap_block *b,
                 char *err, size_t room)
 {
-    const struct image *image = m->image ? image_of(r, m->image) : NULL;
+    int bad = heap_open(r, h, m->image, err, room);
 
-    if (m->image != 0 && m->image != h->image->number) {
-        snprintf(err, room,
-                 "the block of %.40s is in process %u (%.40s): the run file has the heap of "
-                 "process %u (%.40s) only",
-                 m->id, image ? image->pid : 0, image ? program_name(image) : "?", h->image->pid,
-                 program_name(h->image));
-        return -ENODATA;
+    if (bad || heap_find(h, m->address, b))
+        return bad;
+    heap_close(h);
+    for (const struct image *image = r->images; image && m->image == 0; image = image->hh.next) {
+        if (heap_open(r, h, image->number, err, room) != 0)
+            continue;
+        if (heap_find(h, m->address, b))
+            return 0;
+        heap_close(h);
     }
-    if (heap_find(h, m->address, b))
-        return 0;
     snprintf(err, room, "there is no block at 0x%" PRIx64, m->address);
     return -ENOENT;
 }
@@ -464,6 +465,10 @@ static void block_print(struct report *r, struct heap *h, const struct meant *m,
     label_put("family", page);
     fprintf(page->out, "%s\n", family_name(word_family(b->word)));
     thread_put(r, h, b, page);
+    if (h->is_left) {
+        label_put("contents", page);
+        fputs("those before a fork: the heap is private memory since (--fork=copy)\n", page->out);
+    }
     redzones_put(h, b, page);
     bytes_print(h, b, page);
     stack_put(r, h, "allocated", b->alloc_stack, page);
@@ -481,15 +486,12 @@ int report_print_bytes(struct report *r, const char *given, FILE *out,
     int bad = meant_of(r, given, &m, err, room);
 
     if (!bad)
-        bad = heap_open(r, &h, err, room);
+        bad = find(r, &m, &h, &b, err, room);
     if (bad)
         return bad;
-    bad = find(r, &h, &m, &b, err, room);
-    if (!bad) {
-        page.frames = UINT32_MAX;
-        page.program = program_path(r, h.image->number);
-        block_print(r, &h, &m, &b, &page);
-    }
+    page.frames = UINT32_MAX;
+    page.program = program_path(r, h.image->number);
+    block_print(r, &h, &m, &b, &page);
     heap_close(&h);
-    return bad;
+    return 0;
 }

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
 from harness import Lacking, Run, clean_environment, main, must
 
-OPTIONS = ['heap=file', 'heap-size=64m']
+OPTIONS = ['heap=file', 'pool-size=64m']
 TEXT = b'the node %s'
 LONG, LARGE = 1000, 100000
 NO_HEAP = 'the heap is not in the run file: it needs --heap=file'
@@ -158,7 +158,9 @@ def running(stage):
     run = start(stage, 'launcher', 'wait', stdin=subprocess.PIPE)
     out = b''
     while b'\nfreed ' not in out or not out.endswith(b'\n'):
-        out += os.read(run.process.stdout.fileno(), 4096)
+        piece = os.read(run.process.stdout.fileno(), 4096)
+        must(piece, 'the program ended', out)
+        out += piece
     at = blocks_of(out)
     with open('/proc/%d/task/%d/children' % (run.process.pid, run.process.pid)) as f:
         child = [pid for pid in f.read().split() if os.readlink('/proc/%s/exe' % pid).endswith('/bytes')]
