@@ -66,7 +66,8 @@ void in_file_end(void)
 /* ---- mappings of the heap -------------------------------------------------------------------- */
 
 struct walk {
-    int fd; /* of the file */
+    int fd;      /* of the file */
+    char *spare; /* in place of libvmmalloc */
     struct pages pages;
     char *to; /* a heap of the file, mapped a second time */
     uint32_t number_1;
@@ -137,20 +138,40 @@ static bool make_private(struct walk *w, char *start, char *end, int protection)
                               heap_file_offset(w->number_1) + offset_of(start)) == 0;
 }
 
+/* In place of libvmmalloc the file cannot be opened: the private mapping exists, and is moved here. */
+static bool move_private(struct walk *w, char *start, char *end, int protection)
+{
+    size_t bytes = (size_t)(end - start);
+    char *from = w->spare + offset_of(start);
+    return os_protect(from, bytes, protection) == 0 && os_move_part(from, bytes, start) == 0;
+}
+
 static bool unready_to_memory(uint32_t number_1, uint64_t first, uint64_t end)
 {
     (void)number_1;
     return !os_failed(os_replace(unit_at(first), (end - first) << RTC_UNIT_SHIFT));
 }
 
-bool heap_make_private(void)
+static bool open_and_map(void)
 {
     struct walk w = {.fd = run_open(), .number_1 = heap_file_used()};
-    if (w.fd < 0)
-        return false;
-    bool done = each_mapping(&w, make_private) && each_unready(unready_to_memory, 0);
-    os_close(w.fd);
-    if (!done)
+    bool done = w.fd >= 0 && each_mapping(&w, make_private);
+    if (w.fd >= 0)
+        os_close(w.fd);
+    return done;
+}
+
+static bool use_spare(void)
+{
+    struct walk w = {.spare = run_pool_take_spare(space_ready_bytes())};
+    return w.spare && each_mapping(&w, move_private);
+}
+
+bool heap_make_private(void)
+{
+    uint64_t pool_bytes;
+    bool done = run_pool(&pool_bytes) ? use_spare() : open_and_map();
+    if (!done || !each_unready(unready_to_memory, 0))
         return false; /* the fork is torn, if a part is shared */
     heap_backing = HEAP_COPY_OF_FILE;
     guard_restore();

@@ -89,11 +89,16 @@ void *os_map(size_t bytes)
     return map(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+int os_move_part(void *from, size_t bytes, void *to)
+{
+    void *p = (void *)CALL6(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to, 0);
+    return os_failed(p) ? (int)(intptr_t)p : 0;
+}
+
 int os_move_over(void *from, size_t bytes, void *to)
 {
     os_forget_own(from); /* first, because another mapping may reuse the address */
-    void *p = (void *)CALL6(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to, 0);
-    return os_failed(p) ? (int)(intptr_t)p : 0;
+    return os_move_part(from, bytes, to);
 }
 
 void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset)

@@ -71,6 +71,8 @@ void *os_map(size_t bytes);
  * in between.  On an error the mapping may still exist, but no longer counts as the runtime's.
  */
 int os_move_over(void *from, size_t bytes, void *to);
+/* The same with a part of a mapping of the runtime; it counts as the runtime's as before. */
+int os_move_part(void *from, size_t bytes, void *to);
 /*
  * Reserve [offset, offset + bytes) of a file as shared memory, without access rights.  `at`: a
  * reservation of the runtime to replace, or NULL.

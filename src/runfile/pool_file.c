@@ -3,7 +3,8 @@
  *
  * The file has no name from the start (O_TMPFILE), or loses it at once where the file system cannot
  * do that.  So nothing is left after a crash.  Its blocks are allocated before it is mapped: a full
- * file system is an error here, and never a SIGBUS in the program.  No descriptor is kept.
+ * file system is an error here, and never a SIGBUS in the program.  No descriptor is kept: the private
+ * mapping that a fork needs is made at start, without access rights, and moved to its place then.
  */
 #include "heap.h"
 #include "runfile_priv.h"
@@ -17,6 +18,7 @@
 
 static struct {
     char *at;
+    char *spare; /* private, of the same bytes; NULL: it is used, or could not be made */
     uint64_t bytes;
 } pool;
 
@@ -24,6 +26,18 @@ char *run_pool(uint64_t *bytes)
 {
     *bytes = pool.bytes;
     return pool.at;
+}
+
+char *run_pool_take_spare(uint64_t ready)
+{
+    char *spare = pool.spare;
+    if (!spare)
+        return NULL;
+    pool.spare = NULL;
+    /* First: the program may map memory where a part was, at once. */
+    os_disown((uintptr_t)spare, (uintptr_t)spare + pool.bytes);
+    os_unmap(spare + ready, pool.bytes - ready);
+    return spare;
 }
 
 /* folder/vmem.<pid>.<n> */
@@ -90,8 +104,10 @@ static int map_file(int fd, uint64_t bytes)
         os_unmap(whole, bytes + UNIT_BYTES);
         return -ENOMEM;
     }
+    char *spare = os_map_file(NULL, bytes, 0, false, fd, 0);
     pool.at = heap;
     pool.bytes = bytes;
+    pool.spare = os_failed(spare) ? NULL : spare;
     return 0;
 }
 

@@ -62,7 +62,12 @@ int run_open(void);             /* a descriptor of the file, or -errno; the call
  * allocated here, and returns to the file system when the last process that maps it ends.
  */
 int run_make_pool(const char *folder, uint64_t bytes);
-char *run_pool(uint64_t *bytes);  /* its mapping, without access rights; NULL: there is none */
+char *run_pool(uint64_t *bytes); /* its mapping, without access rights; NULL: there is none */
+/*
+ * A private mapping of its first `ready` bytes, without access rights, which the caller moves to its place.
+ * NULL: it was taken, or could not be made.
+ */
+char *run_pool_take_spare(uint64_t ready);
 bool run_is_in_memory(void);      /* is the file in a file system without a disk? */
 bool run_contains(const void *p); /* is p in the mapping of the file? */
 void run_ring(void);              /* wakes the launcher */

@@ -36,6 +36,17 @@ def writers(policy, how, disk):
     return check
 
 
+def drop_in(stage):
+    """In place of libvmmalloc the pool has neither a name nor a descriptor."""
+    forks = stage.sample(40, 1000)
+    for words, out in (['writers', forks], b'torn 0 of %d forks\n' % forks), (['tree', 4], b'tree 0\n'):
+        for policy in '1', '2', '3':
+            env = {'LD_PRELOAD': stage.library, 'VMMALLOC_POOL_DIR': stage.room(), 'VMMALLOC_POOL_SIZE': '32000000', 'VMMALLOC_FORK': policy}
+            run = Run(stage, [stage.program('stress/file_heap'), *map(str, words)], how='plain', env=env).wait(300)
+            must(run.status == 0 and run.out == out and run.err == b'', words, policy, run.status, run.out, run.err)
+    return '%d forks' % forks
+
+
 def shared_is_found(stage):
     """Without the private mapping a child copies while others write: the same test fails."""
     torn = copy.copy(stage)
@@ -64,4 +75,4 @@ if __name__ == '__main__':
     main([('writers_%s_%s%s' % (p, how, '_disk' * disk), writers(p, how, disk))
           for p, how, disk in (('private', 'launcher', False), ('private', 'hand', True), ('copy', 'launcher', False),
                                ('copy', 'hand', False), ('copy', 'launcher', True))] +
-         [('shared_is_found', shared_is_found)] + [('tree_' + p, tree(p)) for p in POLICIES])
+         [('drop_in', drop_in), ('shared_is_found', shared_is_found)] + [('tree_' + p, tree(p)) for p in POLICIES])
