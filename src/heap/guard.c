@@ -482,25 +482,15 @@ void guard_after_fork(bool trusted)
     guards.oldest = guards.newest = guards.freed_units = 0;
 }
 
-/* `to` may be pages of a file. */
-static bool copy_pages(char *to, const char *from, uint64_t bytes)
+struct heap_part guard_accessible(const struct unit *u)
 {
-    if (os_populate(to, bytes))
-        return false;
-    memcpy(to, from, bytes);
-    return true;
-}
-
-bool guard_copy(char *to, const char *from, const struct unit *u)
-{
-    uint64_t at = (uint64_t)(u - heap.unit) << RTC_UNIT_SHIFT;
+    uint64_t at = (uint64_t)(u - heap.unit) << RTC_UNIT_SHIFT, data = at + PAGE_BYTES;
     uint32_t bits = guard_bits(u);
-    if (u->back)
-        return true;
-    if (bits & GUARD_OPEN) /* else writes past the block are lost */
-        return copy_pages(to + at, from + at, units_of(u) << RTC_UNIT_SHIFT);
-    return !(bits & GUARD_DATA) ||
-           copy_pages(to + at + PAGE_BYTES, from + at + PAGE_BYTES, data_bytes(u));
+    if (u->back || !(bits & ACCESSIBLE))
+        return (struct heap_part){at, at};
+    /* with GUARD_OPEN else writes past the block are lost */
+    return bits & GUARD_OPEN ? (struct heap_part){at, at + (units_of(u) << RTC_UNIT_SHIFT)}
+                             : (struct heap_part){data, data + data_bytes(u)};
 }
 
 static void restore_run(struct unit *head)

@@ -57,8 +57,8 @@ void guard_open(uintptr_t at);
 void guard_open_all(void);
 
 void guard_after_fork(bool trusted);
-/* heap=file: copy the accessible pages of the run that begins at a unit; false: no room. */
-bool guard_copy(char *to, const char *from, const struct unit *u);
+/* The accessible bytes of the run that begins at a unit; none if it is another unit of a run. */
+struct heap_part guard_accessible(const struct unit *u);
 /* The heap's pages have been replaced by accessible ones: make guard pages again. */
 void guard_restore(void);
 

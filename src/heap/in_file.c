@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #define PROGRESS_UNITS 64u /* copied between two increments of *progress */
 
@@ -69,7 +70,6 @@ struct walk {
     int fd;      /* of the file */
     char *spare; /* in place of libvmmalloc */
     struct pages pages;
-    char *to; /* a heap of the file, mapped a second time */
     uint32_t number_1;
     bool only_changed;
     uint32_t copied;
@@ -181,14 +181,19 @@ bool heap_make_private(void)
 
 /* ---- back to the file ------------------------------------------------------------------------ */
 
+/*
+ * By write: the kernel copies without clearing new pages first, and a full file system or pages that
+ * cannot be read are errors.  Pages that the program has made unreadable for itself are left out.
+ */
 static bool copy_bytes(struct walk *w, uint64_t from, uint64_t to)
 {
-    if (os_populate(w->to + from, to - from))
-        return false;
-    if (heap_has_gaps())
-        os_copy(w->to + from, (char *)heap.base + from, to - from);
-    else
-        memcpy(w->to + from, (char *)heap.base + from, to - from);
+    uint64_t in_file = heap_file_offset(w->number_1);
+    while (from < to) {
+        long n = os_write_at(w->fd, (char *)heap.base + from, to - from, in_file + from);
+        if (n <= 0 && !(n == -EFAULT && heap_has_gaps()))
+            return false;
+        from = n > 0 ? from + (uint64_t)n : align_down(from, PAGE_BYTES) + PAGE_BYTES;
+    }
     return true;
 }
 
@@ -210,9 +215,10 @@ static bool copy_unit(struct walk *w, uint64_t number, uint64_t from, uint64_t t
 {
     if (++w->copied % PROGRESS_UNITS == 0)
         atomic_fetch_add_explicit(w->progress, 1, memory_order_relaxed);
-    if (guard_bits(heap.unit + number)) /* from the first page of the block's run: all of it */
-        return from != number << RTC_UNIT_SHIFT ||
-               guard_copy(w->to, (char *)heap.base, heap.unit + number);
+    if (guard_bits(heap.unit + number)) { /* from the first page of the block's run: all of it */
+        struct heap_part part = guard_accessible(heap.unit + number);
+        return from != number << RTC_UNIT_SHIFT || copy_bytes(w, part.from, part.to);
+    }
     return w->only_changed ? copy_changed(w, from, to) : copy_bytes(w, from, to);
 }
 
@@ -242,8 +248,12 @@ static bool copy_mapping(struct walk *w, char *start, char *end, int protection)
 
 static bool share(struct walk *w, char *start, char *end, int protection)
 {
-    return heap_file_map(w->number_1, offset_of(start), (uint64_t)(end - start), start) == 0 &&
-           os_protect(start, (size_t)(end - start), protection) == 0;
+    size_t bytes = (size_t)(end - start);
+    if (heap_file_map(w->number_1, offset_of(start), bytes, start) ||
+        os_protect(start, bytes, protection))
+        return false;
+    os_dump(start, bytes); /* the reservation that it was mapped from is left out of core dumps */
+    return true;
 }
 
 static bool share_unready(uint32_t number_1, uint64_t first, uint64_t end)
@@ -255,14 +265,11 @@ static bool share_unready(uint32_t number_1, uint64_t first, uint64_t end)
 /* If a part could not be replaced, the contents of others are in the file alone: then it is the end. */
 static bool copy_and_share(struct walk *w)
 {
-    uint64_t ready = space_ready_bytes();
-    char *to = os_reserve(NULL, ready, false);
-    if (os_failed(to))
-        return false;
-    w->to = to;
-    bool is_copied = heap_file_map(w->number_1, 0, ready, to) == 0 && os_allow(to, ready) == 0 &&
-                     each_mapping(w, copy_mapping);
-    os_unmap(to, ready);
+    w->fd =
+        os_limit(RLIMIT_FSIZE) == UINT64_MAX ? run_open() : -EFBIG; /* write would raise SIGXFSZ */
+    bool is_copied = w->fd >= 0 && each_mapping(w, copy_mapping);
+    if (w->fd >= 0)
+        os_close(w->fd);
     if (!is_copied)
         return false;
     if (!each_mapping(w, share) || !each_unready(share_unready, w->number_1))

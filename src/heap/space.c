@@ -315,7 +315,8 @@ static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
     for (uint64_t i = 1; i < end;) {
         uint64_t length = run_length(heap.unit + i);
         if (guard_bits(heap.unit + i)) {
-            guard_copy(to, from, heap.unit + i);
+            struct heap_part part = guard_accessible(heap.unit + i);
+            memcpy(to + part.from, from + part.from, part.to - part.from);
         } else if (!length && !space_is_foreign(i)) {
             memcpy(to + (i << RTC_UNIT_SHIFT), from + (i << RTC_UNIT_SHIFT), UNIT_BYTES);
             if (++copied % PROGRESS_UNITS == 0)
