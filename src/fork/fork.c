@@ -168,10 +168,10 @@ static bool shares_heap(void)
     return heap_is_shared() && forks.heap != FORK_HEAP_SHARED;
 }
 
-static void prepare_heap(void)
+static void prepare_heap(bool is_quiescent)
 {
     if (shares_heap() && !MUTANT(NO_PRIVATE))
-        heap_make_private();
+        heap_make_private(is_quiescent);
 }
 
 static void prepare_lease(bool is_quiescent)
@@ -211,7 +211,7 @@ void fork_prepare(void)
     begin_stop();
     bool is_quiescent = quiesce_writers();
     threads_note_totals();
-    prepare_heap();
+    prepare_heap(is_quiescent);
     prepare_lease(is_quiescent);
     image_count(&image()->fork_count);
 }
@@ -315,7 +315,7 @@ static bool wait_for_copy(struct lease *l, uint32_t pid)
 /* heap=file: the heap of this process in the file again.  If a thread cannot be stopped it stays private. */
 static void share_heap_again(void)
 {
-    if (!forks.stop_others) /* threads that never allocated are not counted */
+    if (!forks.stop_others)
         return;
     if (forks.stop_others())
         heap_back_to_file();

@@ -53,8 +53,8 @@ enum fork_heap {
  */
 void fork_start(void (*child)(bool fresh), enum fork_heap heap);
 /*
- * heap=file: how the other threads are stopped for the moment in which the mapping of the heap changes.  `stop`
- * returns false if a thread may be running; `resume` is called in both cases.
+ * heap=file: how the other threads are stopped for the moment in which the mapping of the heap changes,
+ * outside of sections (fork_stop_writers) and in the program's code.  `stop` returns false if a thread may be running; `resume` is called in both cases.
  */
 void fork_stops_by(bool (*stop)(void), void (*resume)(void));
 /* `begun` is called by one thread when the child has become an image, with all signals blocked. */

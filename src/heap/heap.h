@@ -378,9 +378,9 @@ ALWAYS_INLINE bool heap_is_copy(void)
 
 /*
  * Before a fork: replace the shared mapping by a private one, with the same contents.  false: it is shared
- * still, in part at least.
+ * still, in part at least.  is_quiescent: no thread is in a section.
  */
-bool heap_make_private(void);
+bool heap_make_private(bool is_quiescent);
 /*
  * Copy a private heap to another heap of the file, and share that one from now on; *progress is
  * incremented meanwhile.  For a child with one thread.  false: no room; nothing has changed.

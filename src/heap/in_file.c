@@ -167,14 +167,15 @@ static bool use_spare(void)
     return w.spare && each_mapping(&w, move_private);
 }
 
-bool heap_make_private(void)
+bool heap_make_private(bool is_quiescent)
 {
     uint64_t pool_bytes;
     bool done = run_pool(&pool_bytes) ? use_spare() : open_and_map();
     if (!done || !each_unready(unready_to_memory, 0))
         return false; /* the fork is torn, if a part is shared */
     heap_backing = HEAP_COPY_OF_FILE;
-    guard_restore();
+    if (is_quiescent) /* else guard pages stay open: a thread may be about to use one */
+        guard_restore();
     image_flag(IMAGE_HEAP_LEFT);
     return true;
 }

@@ -139,23 +139,25 @@ bool leaks_on_demand(struct leaks_now *now)
 /* ---- forks ----------------------------------------------------------------------------------- */
 
 static struct {
-    bool is_serialized, is_stopped;
+    bool is_serialized, has_writers, is_stopped;
     struct os_signals signals;
     struct stopped_world world;
 } others;
 
+/* Also threads that never allocated.  First writers of records: none is then opening or closing guard pages. */
 bool leaks_stop_others(void)
 {
     static const struct caller unknown; /* registers are not needed */
     struct os_signals signals;
-    bool serialized = leaks_begin(&signals);
-    if (!serialized) {
+    if (!leaks_begin(&signals)) {
         os_restore_signals(&signals);
         return false;
     }
     others.is_serialized = true;
     others.signals = signals;
-    others.is_stopped = world_stop(&others.world, &unknown, STOP_RUNNING) == 0;
+    others.has_writers = fork_stop_writers();
+    others.is_stopped =
+        others.has_writers && world_stop(&others.world, &unknown, STOP_RUNNING) == 0;
     return others.is_stopped && others.world.not_stopped == others.world.waiting;
 }
 
@@ -167,6 +169,8 @@ void leaks_resume_others(void)
     others.is_serialized = false;
     if (others.is_stopped)
         world_resume(&others.world);
+    if (others.has_writers)
+        fork_resume_writers();
     leaks_done();
     os_restore_signals(&signals);
 }

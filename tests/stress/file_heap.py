@@ -62,8 +62,8 @@ def shared_is_found(stage):
 def tree(policy):
     def check(stage):
         depth = stage.sample(3, 4)
-        for how in ('launcher', 'hand'):
-            run = file_heap(stage, ['tree', depth], how=how, options=['fork=' + policy])
+        for how, guard in ('launcher', 'no'), ('hand', 'no'), ('launcher', 'all'), ('launcher', '10'):
+            run = file_heap(stage, ['tree', depth], how=how, options=['fork=' + policy, 'guard=' + guard])
             must(run.status == 0 and run.out == b'tree 0\n', how, run.status, run.out, run.err[-500:])
             must(run.report.bad_frees() == 0, run.report.bad_frees(), 'bad frees')
             must(run.report.image_count == 2 ** (depth + 1) - 1, run.report.image_count, 'images')
