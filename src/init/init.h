@@ -68,9 +68,10 @@ struct options {
     bool witness;
     bool keep;
     bool heap_in_file;
+    bool has_heap;   /* private or file is given */
     bool all_events; /* events=all: dispatch every system call */
     uint64_t heap_bytes;
-    bool has_pool_size; /* as heap=file */
+    bool has_pool_size; /* as heap=file, unless has_heap */
     enum fork_heap fork;
     uint32_t cost_every; /* one of so many operations is timed; 0: none */
     uint32_t frames;     /* per stack, at most RTC_STACK_FRAMES; 0: no stacks */
@@ -87,6 +88,7 @@ struct options {
 void options_read(struct options *o, const char *text);
 /* RTCHECK_POOL_SIZE: like pool-size, but a bad value is 0. */
 void options_read_pool_size(struct options *o, const char *text);
+bool options_want_heap_in_file(const struct options *o);
 
 /* ---- start.c --------------------------------------------------------------------------------- */
 

@@ -230,6 +230,20 @@ void options_read_pool_size(struct options *o, const char *text)
     read_size(&o->heap_bytes, v);
 }
 
+bool options_want_heap_in_file(const struct options *o)
+{
+    return o->heap_in_file || (o->has_pool_size && !o->has_heap);
+}
+
+static void read_heap(struct options *o, struct value v)
+{
+    bool in_file = value_is(v, "file");
+    if (!in_file && !value_is(v, "private"))
+        return;
+    o->heap_in_file = in_file;
+    o->has_heap = true;
+}
+
 static void read_fork(enum fork_heap *out, struct value v)
 {
     static const char *const name[] = {"shared", "private", "copy", "auto"};
@@ -291,7 +305,7 @@ static void read_one(struct options *o, const char *key, size_t n, struct value 
     else if (key_is(key, n, "trace-children-skip"))
         read_text(o->skip, sizeof o->skip, v);
     else if (key_is(key, n, "heap"))
-        o->heap_in_file = value_is(v, "file") || (o->heap_in_file && !value_is(v, "private"));
+        read_heap(o, v);
     else if (key_is(key, n, "events"))
         o->all_events = value_is(v, "all") || (o->all_events && !value_is(v, "calls"));
     else if (key_is(key, n, "pool-size"))

@@ -68,7 +68,7 @@ static int start_run(char *const *envp)
         .pool_dir = rt.options.pool_dir,
         .envp = envp,
         .options = options,
-        .has_heap = rt.options.heap_in_file || rt.options.has_pool_size,
+        .has_heap = options_want_heap_in_file(&rt.options),
         .heap_bytes = rt.options.heap_bytes,
     };
     int err = run_start(&request);
@@ -96,8 +96,8 @@ static void after_fork(bool fresh)
 /* With heap=file in the file, if it has a heap for this process; in place of libvmmalloc in its pool. */
 static void start_heap(void)
 {
-    bool in_file = (rt.options.heap_in_file || rt.options.has_pool_size) && run_header() &&
-                   run_header()->heap_count;
+    bool in_file =
+        options_want_heap_in_file(&rt.options) && run_header() && run_header()->heap_count;
     int err = heap_start(in_file || rt.drop_in.is_on);
     if (err && rt.drop_in.is_on)
         drop_in_refuse_pool(err);

@@ -96,8 +96,9 @@ def place(stage):
         must(is_of_pool(run.out.decode().strip(), run.pool), run.out, run.pool)
     run = Run(stage, words, how='hand', options=['heap=file']).wait()
     must(run.out.decode().startswith('rw-s ' + run.pool_dir), run.out)
-    run = Run(stage, words, how='hand').wait()
-    must(run.out.decode().split() == ['rw-p'], run.out)
+    for options in [], ['heap=private', 'pool-size=64m'], ['pool-size=64m', 'heap=private']:
+        run = Run(stage, words, how='hand', options=options).wait()
+        must(run.out.decode().split() == ['rw-p'], options, run.out)
 
 
 def killed(stage):

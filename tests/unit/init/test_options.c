@@ -325,6 +325,29 @@ static void leaks(void **state)
     }
 }
 
+/* A size puts the heap into the file, unless `heap` is given. */
+static void heap_choice(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool in_file;
+    } heaps[] = {
+        {"heap=file", true},
+        {"heap=private", false},
+        {"pool_size=64m", true},
+        {"heap=private:pool_size=64m", false},
+        {"pool_size=64m:heap=private", false},
+        {"pool_size=64m:heap=files", true},
+        {"pool_size=64m:heap=private:heap=file", true},
+    };
+    for (size_t i = 0; i < countof(heaps); i++) {
+        struct everything e = after_reading(heaps[i].text);
+        if (options_want_heap_in_file(&e.options) != heaps[i].in_file)
+            fail_msg("%s", heaps[i].text);
+    }
+}
+
 /* Whatever else the text contains, valid settings are read. */
 static void separators(void **state)
 {
@@ -381,10 +404,10 @@ static int remember(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table),        cmocka_unit_test(flags),  cmocka_unit_test(errors),
-        cmocka_unit_test(guard_stacks), cmocka_unit_test(frames), cmocka_unit_test(sizes),
-        cmocka_unit_test(bytes),        cmocka_unit_test(paths),  cmocka_unit_test(separators),
-        cmocka_unit_test(bad_values),   cmocka_unit_test(leaks),
+        cmocka_unit_test(table),      cmocka_unit_test(flags),        cmocka_unit_test(heap_choice),
+        cmocka_unit_test(errors),     cmocka_unit_test(guard_stacks), cmocka_unit_test(frames),
+        cmocka_unit_test(sizes),      cmocka_unit_test(bytes),        cmocka_unit_test(paths),
+        cmocka_unit_test(separators), cmocka_unit_test(bad_values),   cmocka_unit_test(leaks),
     };
     return cmocka_run_group_tests(tests, remember, NULL);
 }
