@@ -86,10 +86,17 @@ void fatal_deliver_postponed(void)
     os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
 }
 
+/* heap=file: the heap is mapped at addresses of its own. */
+static bool is_in_heap_of_file(const void *p)
+{
+    return heap_file_used() && (uintptr_t)p - heap.base < heap_space_end() - heap.base;
+}
+
 /* The run file was truncated by another process: pages past its end raise SIGBUS. */
 static bool is_file_cut(int signal, const siginfo_t *info)
 {
-    return signal == SIGBUS && info->si_code == BUS_ADRERR && run_contains(info->si_addr);
+    return signal == SIGBUS && info->si_code == BUS_ADRERR &&
+           (run_contains(info->si_addr) || is_in_heap_of_file(info->si_addr));
 }
 
 static bool survives_cut(const siginfo_t *info)
