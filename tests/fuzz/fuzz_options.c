@@ -64,9 +64,11 @@ static void check_runtime(const struct options *o, const char *text)
 {
     struct runtime_options r = runtime_options_read(text);
     static const char *const words[] = {"continue", "stop", "abort", "debugger", "exit"};
+    static const char *const forks[] = {"shared", "private", "copy", "auto"};
     static const char *const fds[] = {"no", "bad", "yes", "all"};
     const char *dir = option_text(o, "pool-dir"), *skip = option_text(o, "trace-children-skip"),
-               *access = option_text(o, "access"), *plans = option_text(o, "plans");
+               *access = option_text(o, "access"), *plans = option_text(o, "plans"),
+               *fork = option_text(o, "fork"); /* libvmmalloc's number is kept */
 
     must(r.trace_children == option_flag(o, "trace-children"), "trace-children is the same");
     must(r.leaks == option_flag(o, "leaks"), "leaks is the same");
@@ -84,6 +86,8 @@ static void check_runtime(const struct options *o, const char *text)
     must(r.heap_in_file == (strcmp(option_text(o, "heap"), "file") == 0), "heap is the same");
     must(r.all_events == (strcmp(option_text(o, "events"), "all") == 0), "events is the same");
     must(r.heap_bytes == option_size(o, "pool-size"), "pool-size is the same");
+    must(strcmp(forks[r.fork], fork) == 0 || (*fork == '0' + r.fork && !fork[1]),
+         "fork is the same");
     must(r.error_limit == limit_of(option_text(o, "error-limit")), "error-limit is the same");
     must(strcmp(words[r.on_error], option_text(o, "on-error")) == 0, "on-error is the same");
     must(strcmp(fds[r.track_fds], option_text(o, "track-fds")) == 0, "track-fds is the same");

@@ -22,6 +22,8 @@ enum on_error {
     ON_ERROR_EXIT
 };
 
+enum fork_heap { FORK_HEAP_SHARED, FORK_HEAP_PRIVATE, FORK_HEAP_COPY, FORK_HEAP_AUTO };
+
 enum track_fds { TRACK_FDS_NO, TRACK_FDS_BAD, TRACK_FDS_YES, TRACK_FDS_ALL };
 
 #define ERROR_LIMIT_MAX 10000u
@@ -67,8 +69,11 @@ struct options {
     bool witness;
     bool keep;
     bool heap_in_file;
+    bool has_heap;
     bool all_events;
     uint64_t heap_bytes;
+    bool has_pool_size;
+    enum fork_heap fork;
     uint32_t cost_every;
     uint32_t frames;
     char pool_dir[256];
@@ -93,6 +98,8 @@ static void redzone_width(uint32_t bytes)
 }
 
 void options_read(struct options *o, const char *text);
+void options_read_pool_size(struct options *o, const char *text);
+bool options_want_heap_in_file(const struct options *o);
 
 #include "../../src/init/options.c"
 
@@ -102,7 +109,8 @@ struct runtime_options runtime_options_read(const char *text)
                         .leaks = true,
                         .leak_check = true,
                         .mel_at_exit = true,
-                        .heap_bytes = 256u << 20,
+                        .heap_bytes = 256ull << 30,
+                        .fork = FORK_HEAP_PRIVATE,
                         .frames = RTC_STACK_FRAMES,
                         .cost_every = 1000,
                         .access = true,
@@ -128,6 +136,7 @@ struct runtime_options runtime_options_read(const char *text)
         .heap_in_file = o.heap_in_file,
         .all_events = o.all_events,
         .heap_bytes = o.heap_bytes,
+        .fork = (int)o.fork,
         .cost_every = o.cost_every,
         .access = o.access,
         .access_full = o.access_full,

@@ -19,6 +19,7 @@ struct runtime_options {
     bool heap_in_file;
     bool all_events;
     uint64_t heap_bytes;
+    int fork; /* index in the list of words */
     uint32_t cost_every;
     bool access, access_full;
     uint32_t access_every;
