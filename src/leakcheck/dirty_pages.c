@@ -14,7 +14,7 @@
  *     back.  It may have contents, from another mapping, process or system call.  Pages that
  *     mincore reports as resident are read, if the kernel can read them; others of a file only if
  *     the file is on a disk.  Of such pages a limited number is read: a mapping may be large, and
- *     its contents unrelated to this process.
+ *     its contents unrelated to this process.  This limit does not apply to the heap of heap=file.
  *
  * Without the pagemap (a process that is not dumpable, no free descriptor) mincore reports which
  * pages are resident.  It does not report what is swapped out: if something is, the kernel tests
@@ -157,6 +157,8 @@ static bool is_dirty(enum memory memory, uintptr_t at, uintptr_t end)
         return !(state & PAGE_OF_FILE) || (memory != MEMORY_CLOSED && memory != MEMORY_WRITTEN);
     if (state & (PAGE_IN_SWAP | PAGE_UNSURE))
         return memory == MEMORY_CLOSED || os_is_readable(at);
+    if (memory == MEMORY_OF_HEAP)
+        return os_is_readable(at);
     return memory >= MEMORY_SHARED && is_shared_dirty(memory, at, end);
 }
 

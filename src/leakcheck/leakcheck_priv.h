@@ -129,6 +129,7 @@ enum memory {
     MEMORY_WRITTEN, /* private: without pages that are those of a file */
     MEMORY_SHARED,  /* pages that are not in memory may have contents, too */
     MEMORY_ON_DISK, /* the same, of a file that may not be in memory at all */
+    MEMORY_OF_HEAP, /* shared, of the heap with heap=file: all pages that can be read */
 };
 
 struct roots {

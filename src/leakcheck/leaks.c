@@ -141,8 +141,8 @@ static void scan_registers_of_others(struct check *c)
 }
 
 /*
- * Read only dirty pages of large blocks.  With heap=file read all: another process may have written
- * them.
+ * Read only dirty pages of large blocks.  With heap=file read all that are no guards: another process may
+ * have written them.
  */
 static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_end)
 {
@@ -151,9 +151,13 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
     if (*at >= end)
         return false;
     *piece_end = end;
-    return (in_heap && heap_in_file()) ||
-           dirty_pages_next(in_heap ? MEMORY_PRIVATE : roots_memory(&c->roots, *at), at, end,
-                            piece_end);
+    bool in_file = in_heap && heap_in_file();
+    if (in_file && !heap_has_gaps())
+        return true;
+    return dirty_pages_next(in_file   ? MEMORY_OF_HEAP
+                            : in_heap ? MEMORY_PRIVATE
+                                      : roots_memory(&c->roots, *at),
+                            at, end, piece_end);
 }
 
 static bool mark(struct check *c)

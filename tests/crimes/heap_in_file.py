@@ -14,7 +14,8 @@ import tempfile
 
 BUILD = os.environ["RTC_BUILD"]
 PROGRAMS = ("demo/demo", "crimes/classes", "crimes/regions", "crimes/overflow", "leaks/choices", "leaks/manual", "leaks/lsan",
-            "leaks/ends coroutine", "leaks/ends children", "stacks/lost low", "stacks/smash 3", "crimes/catch end_of_9")
+            "leaks/ends coroutine", "leaks/ends children", "stacks/lost low", "stacks/smash 3", "crimes/catch end_of_9",
+            "leaks/holders_mapped block_with_guard lost return", "leaks/holders_mapped small_block_with_guard held return")
 VARIES = r"; run file: .*|(?<=mapped by the program )\(.*?\)"  # adjacent mappings are one
 PLACES = ("/dev/shm", "/var/tmp")
 LIMIT = ", in a heap of 256.0 GiB"  # of the allocation that fails in demo
