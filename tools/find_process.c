@@ -1,8 +1,8 @@
 /*
  * find_process.c - the run file of a running process.
  *
- * The process's maps contain the name of its run file.  A memfd belongs to the launcher and is
- * opened through /proc/PID/fd of a process that has it open.
+ * The process's maps contain the name of its run file.  A memfd, or a file that has lost its name,
+ * belongs to the launcher and is opened through /proc/PID/fd of a process that has it open.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -33,6 +33,17 @@ static void path_take(const char *from, char *to, size_t room)
     to[n] = '\0';
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_nameless(const char *path)
+{
+    return ends_with(path, " (deleted)");
+}
+
 /* Parse a line of maps; true: its file's name is that of a run file. */
 static bool parse_line(const char *line, struct mapped_file *file)
 {
@@ -48,9 +59,9 @@ static bool parse_line(const char *line, struct mapped_file *file)
     file->inode = inode;
     path_take(line + at, file->path, sizeof file->path);
     const char *base = strrchr(file->path, '/');
-    return base &&
-           (strcmp(file->path, "/memfd:rtcheck (deleted)") == 0 ||
-            (strncmp(base, "/rtcheck.", 9) == 0 && strcmp(base + strlen(base) - 5, ".pool") == 0));
+    return base && (strcmp(file->path, "/memfd:rtcheck (deleted)") == 0 ||
+                    (strncmp(base, "/rtcheck.", 9) == 0 &&
+                     (ends_with(base, ".pool") || ends_with(base, ".pool (deleted)"))));
 }
 
 /* `folder` is the /proc directory of a process or thread. */
@@ -129,7 +140,7 @@ int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS
     if (!file_of_process(pid, &file))
         return fail(err, -ESRCH, "process %.20s has no run file, or its memory may not be read",
                     pid);
-    if (strncmp(file.path, "/memfd:", 7) == 0 && !descriptor_of_anybody(&file))
+    if (is_nameless(file.path) && !descriptor_of_anybody(&file))
         return fail(err, -ESRCH, "the launcher of process %.20s cannot be found", pid);
     snprintf(path, room, "%s", file.path);
     return 0;

@@ -75,9 +75,9 @@ def changes(before, after):
     return {name: after[name] - before[name] for name in STATE if after[name] != before[name]}
 
 
-def steps(how):
+def steps(how, options=()):
     def check(stage):
-        p = Program(stage, how)
+        p = Program(stage, how, options)
         now = p.look()
         must(now['program'] == 'steps' and now['bytes_peak'] >= now['bytes_live'], now)
         for letter, wanted in (
@@ -327,7 +327,8 @@ def refusals(stage):
 
 
 if __name__ == '__main__':
-    main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')), ('inside_launcher', as_the_program_has_it('launcher')),
+    main([('steps_launcher', steps('launcher')), ('steps_by_hand', steps('hand')),
+          ('steps_in_pool_dir', steps('launcher', ('--heap=file',))), ('inside_launcher', as_the_program_has_it('launcher')),
           ('inside_by_hand', as_the_program_has_it('hand')), ('incomplete', incomplete), ('child', child), ('by_exec', by_exec), ('ends', ends),
           ('killed', killed), ('gone', gone), ('execs', execs), ('execs_away', execs_away), ('taken', taken), ('words', words), ('headless', headless),
           ('moments', moments), ('refusals', refusals)])

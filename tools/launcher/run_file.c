@@ -172,14 +172,12 @@ static void seal(int fd)
     (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-/* Open a file in `dir`.  If `named`, its name stays, in f->path. */
+/*
+ * Open a file in `dir`.  If `named`, its name stays, in f->path; otherwise maps still has it, by which other
+ * processes recognise the file (tools/find_process.c).  A file of O_TMPFILE never had a name.
+ */
 static int open_in_dir(struct run_file *f, const char *dir, bool named)
 {
-    if (!named) {
-        int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            return fd;
-    }
     for (unsigned n = 0; n < 100; n++) {
         int len =
             snprintf(f->path, sizeof f->path, "%s/rtcheck.launcher.%d.%u.pool", dir, getpid(), n);
