@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_dir=$top/build
 
 # 125 is also the launcher's exit status for an error in the set-up.
 die() {
@@ -32,10 +33,10 @@ print_progress() {
     [[ ! $at || ! -t 2 ]] || printf '\r\033[K' >&2
 }
 
-# build LOG [-DNAME=VALUE...] [-- TARGET...]: bring build/ up to date; the tools' output is written to
-# build/LOG.  A lock serializes callers.
+# build LOG [-DNAME=VALUE...] [-- TARGET...]: bring $build_dir up to date; the tools' output is written to
+# LOG in it.  A lock serializes callers.
 build() {
-    local log=$top/build/$1 lock define=() target=()
+    local log=$build_dir/$1 lock define=() target=()
     shift
     while (($#)) && [[ $1 == -D* ]]; do
         define+=("$1")
@@ -43,12 +44,12 @@ build() {
     done
     [[ ${1-} == -- ]] && target=(--target "${@:2}")
 
-    mkdir -p "$top/build" 2>/dev/null
-    if [[ ! -w $top/build ]]; then # of another user: use it as it is
-        [[ -x $top/build/bin/rtcheck && -e $top/build/lib/librtcheck.so ]] && return
-        die "cannot write to $top/build"
+    mkdir -p "$build_dir" 2>/dev/null
+    if [[ ! -w $build_dir ]]; then # of another user: use it as it is
+        [[ -x $build_dir/bin/rtcheck && -e $build_dir/lib/librtcheck.so ]] && return
+        die "cannot write to $build_dir"
     fi
-    exec {lock}>"$top/build/.lock"
+    exec {lock}>"$build_dir/.lock"
     flock "$lock"
     (set -o pipefail && run_build </dev/null 2>&1 {lock}>&- | print_progress "$log" >"$log" {lock}>&-) || {
         { grep -E -A6 'error: |Error ' "$log" || tail -n 30 "$log"; } | sed -n 1,40p >&2
@@ -58,7 +59,7 @@ build() {
 }
 
 run_build() {
-    local cache=$top/build/CMakeCache.txt configure=()
+    local cache=$build_dir/CMakeCache.txt configure=()
     umask 022
     if [[ ! -e $cache ]]; then
         configure=(-DRTC_TESTS=OFF) # unless -DRTC_TESTS=ON is given
@@ -67,7 +68,7 @@ run_build() {
     fi
     configure+=("${define[@]}")
     if ((${#configure[@]})); then
-        cmake "${configure[@]}" -S "$top" -B "$top/build" || return
+        cmake "${configure[@]}" -S "$top" -B "$build_dir" || return
     fi
-    NINJA_STATUS='[%p] ' cmake --build "$top/build" --parallel "$(nproc)" "${target[@]}"
+    NINJA_STATUS='[%p] ' cmake --build "$build_dir" --parallel "$(nproc)" "${target[@]}"
 }

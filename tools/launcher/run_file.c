@@ -244,8 +244,12 @@ static uint64_t file_heap_bytes(const struct options *o)
 /* With --heap=file the heap is where the user wants it, and so is all of the file. */
 static const char *folder_of_heap(const struct options *o)
 {
-    const char *dir = option_text(o, "pool-dir"), *variable = getenv("RTCHECK_POOL_DIR");
-    return file_heap_bytes(o) == 0 ? NULL : *dir ? dir : variable && *variable ? variable : NULL;
+    const char *dirs[] = {option_text(o, "pool-dir"), getenv("RTCHECK_POOL_DIR"),
+                          RTC_TEST_POOL_DIR};
+    for (unsigned i = 0; file_heap_bytes(o) > 0 && i < countof(dirs); i++)
+        if (dirs[i] && *dirs[i])
+            return dirs[i];
+    return NULL;
 }
 
 static int check_folder(const char *dir, char err[TOOLS_ERROR_BYTES])

@@ -84,7 +84,7 @@ enum where { L, R };
 #define OTHER_GEN(initial) "all"
 #define OTHER_NUMBER(initial) "21"
 #define OTHER_BYTE(initial) "17"
-#define OTHER_HEAP(initial) "file"
+#define OTHER_HEAP(initial) (RTC_HEAP_IN_FILE ? "private" : "file")
 #define OTHER_EVENTS(initial) "all"
 #define OTHER_FRAMES(initial) "17"
 #define OTHER_LIMIT(initial) "18"

@@ -607,7 +607,7 @@ static void defaults(void **state)
     assert_false(option_flag(&o, "quiet"));
     assert_true(option_flag(&o, "trace-children"));
     assert_int_equal(option_size(&o, "pool-size"), RTC_POOL_BYTES);
-    assert_string_equal(option_text(&o, "heap"), "private");
+    assert_string_equal(option_text(&o, "heap"), RTC_HEAP_DEFAULT);
     assert_string_equal(option_text(&o, "json"), "");
 }
 
