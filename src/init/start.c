@@ -162,7 +162,8 @@ COLD bool init_start(void)
 
 /*
  * Is the malloc that the program calls ours? The test is a call: in a program that is not
- * position-independent, the symbol's address may be a stub that leads to ours.
+ * position-independent, the symbol's address may be a stub that leads to ours.  Ours fails if the file of
+ * the heap has no room.
  */
 static void test_control(void)
 {
@@ -171,8 +172,9 @@ static void test_control(void)
     void *f = dlsym(RTLD_DEFAULT, "malloc"), *g = dlsym(RTLD_DEFAULT, "free");
     memcpy(&allocate, &f, sizeof allocate);
     memcpy(&release, &g, sizeof release);
+    uint64_t failures = errors_no_memory();
     void *block = f ? allocate(1) : NULL;
-    bool is_own = block && pool_find(block).verdict == PTR_START;
+    bool is_own = block ? pool_find(block).verdict == PTR_START : errors_no_memory() > failures;
     if (g)
         release(block);
     image_flag(is_own ? IMAGE_IN_CONTROL : IMAGE_OWN_MALLOC);

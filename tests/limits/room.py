@@ -163,6 +163,17 @@ def child_without_room(stage):
         must(block('docs/ci.md', 'Its last line has the reason').replace('status 0', 'status 3') in text, how, text[-300:])
 
 
+def heap_without_room(stage):
+    """heap=file, and no room for a block: the report has the failed allocations, and no malloc of the program's own."""
+    for size in 768 * KIB, 1 * MIB:
+        pool = stage.room()
+        run = Run(stage, [stage.program('limits/planted'), 'first', '10', '8'], how='hand', wrap=small_tmpfs(pool, size),
+                  options=['heap=file', 'pool-size=64m'], files=False,
+                  env={'RTCHECK_POOL_DIR': pool, 'XDG_RUNTIME_DIR': None, **UNNOTICED}).wait()
+        text = run.err.decode(errors='replace')
+        must('ALLOCATION FAILED' in text and 'malloc of its own' not in text, size_text(size), run.out, text[-800:])
+
+
 def leaks_not_known(stage):
     """If the leak check fails the status is not the program's, unless no leak check is requested."""
     argv = [stage.program('leaks/ends'), 'no_descriptors', 'lost']
@@ -178,6 +189,6 @@ def leaks_not_known(stage):
 
 if __name__ == '__main__':
     main([('full_from_docker', full_from_docker), ('more_leaks_than_room', more_leaks_than_room),
-          ('child_without_room', child_without_room), ('leaks_not_known', leaks_not_known),
+          ('child_without_room', child_without_room), ('heap_without_room', heap_without_room), ('leaks_not_known', leaks_not_known),
           ('tmpfs', sweep('tmpfs')),
           ('file_size', sweep('file size')), ('address_space', sweep('address space')), ('data', sweep('data'))])
