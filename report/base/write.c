@@ -89,10 +89,14 @@ static int write_beside(const char *path, const struct stat *old, write_put *put
     return err;
 }
 
-/* Paths below /dev and /proc may name a descriptor of the caller, whatever file it refers to. */
+/*
+ * Paths below /dev and /proc may name a descriptor of the caller, whatever file it refers to.  /dev/shm is a
+ * file system as others are.
+ */
 static bool is_device(const char *path)
 {
-    return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+    return (strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0) ||
+           strncmp(path, "/proc/", 6) == 0;
 }
 
 /*

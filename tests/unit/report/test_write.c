@@ -89,12 +89,29 @@ static void test_descriptor_of_file(void **state)
     unlink("file");
 }
 
+/* A folder of /dev with files, in which a new file can be made, and a device cannot. */
+static void test_new_file_below_dev(void **state)
+{
+    char path[64];
+
+    (void)state;
+    assert_true(write_whole_check("/dev/none") < 0);
+    if (access("/dev/shm", W_OK | X_OK) != 0)
+        return;
+    snprintf(path, sizeof path, "/dev/shm/rtcheck.test_write.%d", getpid());
+    assert_int_equal(write_whole_check(path), 0);
+    assert_int_equal(write_whole(path, put, "text"), 0);
+    expect_text(path, "text");
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_closed_descriptor),
         cmocka_unit_test(test_descriptor_of_file),
+        cmocka_unit_test(test_new_file_below_dev),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
