@@ -18,8 +18,11 @@
 struct unit_note {
     uint32_t next, prev; /* list of partly free slabs, or of free runs; unit numbers, 0 = end */
     uint16_t free_slots; /* slab: bits set in its slab_bits */
-    uint8_t listed;      /* slab: is it in the list of its class? */
-    uint8_t dirty;       /* free run: may hold non-zero bytes */
+    union {
+        uint8_t listed;    /* slab: is it in the list of its class? */
+        uint8_t is_filled; /* freed large block: it has the fill, its pages were not released */
+    };
+    uint8_t dirty; /* free run: may hold non-zero bytes */
     union {
         uint32_t hint; /* slab: first word that may have a bit set */
         /* large block: its length; the copy in the record may be written by readers of the file */
@@ -129,6 +132,12 @@ struct unit *units_run_of(struct unit *u);
  */
 void units_keep(bool kept);
 
+/* Can n units be released, so that they are zeros and take no memory?  Not always in the file. */
+bool units_can_release(uint64_t n);
+bool units_release(struct unit *first, uint64_t n);
+/* heap=file: allocate the pages of a part of units that were taken.  false: no room, they are free again. */
+bool units_populate(struct unit *taken, uint64_t n, bool clean);
+
 /* ---- for foreign.c --------------------------------------------------------------------------- */
 
 /* Is no slot in use, and the slab not kept for signal handlers? */
@@ -224,6 +233,8 @@ void units_put_back(struct unit *first, uint64_t n, bool released);
 void quarantine_check_large(struct unit *head, struct large_record *r);
 /* Do the block's pages keep the fill when it is freed? */
 bool large_is_filled(const struct unit *head);
+/* Is it to be filled when it is freed?  Notes it for large_is_filled. */
+bool large_fills(const struct unit *head);
 /* Report damage for which no call of the program is at fault. */
 void quarantine_report(const struct damage *d);
 /* Bytes of large blocks in the quarantine. */

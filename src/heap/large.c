@@ -168,7 +168,7 @@ static struct unit *take_with_lead(uint64_t n, uint64_t align, bool *clean)
     if (front)
         units_give(run, front, !*clean);
     units_give(run + front + n, align - front, !*clean);
-    return run + front;
+    return units_populate(run + front, n, *clean) ? run + front : NULL;
 }
 
 static struct unit *take_units(uint64_t n, size_t align, bool *clean)
@@ -316,7 +316,14 @@ uint64_t large_quarantined(void)
 
 bool large_is_filled(const struct unit *head)
 {
-    return !guard_bits(head) && (resident_bytes(note_of(head)->units) || heap_in_file());
+    return !guard_bits(head) && note_of(head)->is_filled;
+}
+
+bool large_fills(const struct unit *head)
+{
+    uint64_t n = note_of(head)->units;
+    note_of(head)->is_filled = resident_bytes(n) || !units_can_release(n);
+    return large_is_filled(head);
 }
 
 ALWAYS_INLINE void keep(struct unit *head, uint64_t n, uint8_t pages)
@@ -341,7 +348,7 @@ void large_give(const struct found *f)
     bool is_released = !large_is_filled(f->head);
     if (unlikely(is_released) && heap_is_watched())
         pending_add_block(f->head);
-    else if (is_released && !os_release((void *)unit_address(f->head), n << RTC_UNIT_SHIFT))
+    else if (is_released && units_release(f->head, n))
         keep(f->head, n, RELEASED);
     else
         keep(f->head, n, 0);

@@ -134,7 +134,7 @@ void quarantine_push(struct thread *t, void *block, uint32_t class, uint64_t req
 
 void quarantine_push_large(const struct found *f, void *block, uint64_t request)
 {
-    if (large_is_filled(f->head))
+    if (large_fills(f->head))
         fill_put(block, request);
     if (byte_shadow_is_on)
         byte_shadow_forbid(block, request, BYTE_SHADOW_FREED);

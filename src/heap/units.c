@@ -31,6 +31,8 @@
 #define TRIES_PER_LIST 64u
 /* huge pages would only enlarge a small heap */
 #define HUGE_FROM_UNITS (4 * HUGE_UNITS)
+#define POPULATED_UNITS \
+    256u /* in the file: of the largest run of which all pages are allocated at once */
 #define CHUNK_SHARE 8u /* part of all dense slabs */
 
 static struct {
@@ -230,13 +232,21 @@ static struct unit *run_cut(struct unit *run, uint64_t skip, uint64_t n, bool *c
 static COLD void give_unpopulated(struct unit *first, uint64_t n, bool clean);
 
 /*
- * heap=file: allocate the pages, so that a full file system is an error here and no SIGBUS later.  false: the
- * run is free again.
+ * The pages of a large block are allocated when they are written.  The file system must have room for them now;
+ * its redzones are written at once.
  */
+static bool populate_ends(struct unit *taken, uint64_t n)
+{
+    return run_has_room(n << RTC_UNIT_SHIFT) &&
+           os_populate((void *)unit_address(taken), UNIT_BYTES) == 0 &&
+           os_populate((void *)unit_address(taken + n - 1), UNIT_BYTES) == 0;
+}
+
 static bool populate(struct unit *taken, uint64_t n, bool clean)
 {
     if (likely(!heap_is_shared()) ||
-        os_populate((void *)unit_address(taken), n << RTC_UNIT_SHIFT) == 0)
+        (n > POPULATED_UNITS ? populate_ends(taken, n)
+                             : os_populate((void *)unit_address(taken), n << RTC_UNIT_SHIFT) == 0))
         return true;
     give_unpopulated(taken, n, clean);
     return false;
@@ -331,16 +341,19 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
 /* ---- release --------------------------------------------------------------------------------- */
 
 /*
- * Release the pages.  On a disk holes are expensive: only long ones are made.  A private copy of the file
- * would show the file's old contents again.
+ * On a disk holes are expensive: only long ones are made.  A private copy of the file would show the file's old
+ * contents again.  Handlers of memory events are told of memory that the heap returns, but not of holes.
  */
-static bool clean_run(struct unit *first, uint64_t n)
+bool units_can_release(uint64_t n)
+{
+    return !heap_in_file() || (heap_is_shared() && !heap_is_watched() && n >= heap_hole_units);
+}
+
+bool units_release(struct unit *first, uint64_t n)
 {
     void *at = (void *)unit_address(first);
-    if (!heap_in_file())
-        return os_release(at, n << RTC_UNIT_SHIFT) == 0;
-    return heap_is_shared() && !heap_is_watched() && n >= heap_hole_units &&
-           os_release_file(at, n << RTC_UNIT_SHIFT) == 0;
+    return units_can_release(n) &&
+           (heap_in_file() ? os_release_file : os_release)(at, n << RTC_UNIT_SHIFT) == 0;
 }
 
 /* A large heap may keep more: released pages cause page faults when they are used again. */
@@ -377,7 +390,7 @@ ALWAYS_INLINE enum merge_state merge(struct unit *first, uint64_t n, bool dirty,
     if ((dirty ? n : *length) > (dirty ? *length : n))
         return DIRTY;
     if (!must_defer())
-        return clean_run(dirty ? first : neighbour, dirty ? n : *length) ? CLEAN : DIRTY;
+        return units_release(dirty ? first : neighbour, dirty ? n : *length) ? CLEAN : DIRTY;
     if (dirty) {
         add_pending(first, n);
         return HAS_PENDING;
@@ -397,7 +410,7 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, 
             add_pending(first, n);
             return;
         }
-        dirty = clean_run(first, n) ? CLEAN : DIRTY;
+        dirty = units_release(first, n) ? CLEAN : DIRTY;
     }
     uint64_t end = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
     bool huge = note_of(first)->huge;
@@ -428,6 +441,14 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, 
 static void give_unpopulated(struct unit *first, uint64_t n, bool clean)
 {
     give(first, n, clean ? CLEAN : DIRTY, false);
+}
+
+bool units_populate(struct unit *taken, uint64_t n, bool clean)
+{
+    lock_take(&runs.lock);
+    bool done = populate(taken, n, clean);
+    lock_drop(&runs.lock);
+    return done;
 }
 
 void units_give(struct unit *first, uint64_t n, bool dirty)

@@ -303,6 +303,14 @@ int os_stat(const char *path, struct stat *st)
     return (int)CALL4(SYS_newfstatat, AT_FDCWD, path, st, 0);
 }
 
+uint64_t os_room_of(const char *path)
+{
+    struct statfs fs;
+    if (CALL2(SYS_statfs, path, &fs) || !fs.f_blocks) /* memfds have no limit */
+        return UINT64_MAX;
+    return (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+}
+
 bool os_is_in_memory(int fd)
 {
     struct statfs fs;

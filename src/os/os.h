@@ -238,6 +238,8 @@ int os_close(int fd);
 bool os_can_read(const char *path); /* may this process open it, with its effective ids? */
 int os_stat_fd(int fd, struct stat *st);
 int os_stat(const char *path, struct stat *st);
+uint64_t os_room_of(
+    const char *path); /* bytes that its file system has left; UINT64_MAX: unknown, or no limit */
 bool os_is_in_memory(int fd); /* is the file in a file system without a disk (tmpfs)? */
 int os_truncate(int fd, uint64_t bytes);
 /* Allocate the blocks of [0, bytes) of a file, and make it that long. */

@@ -82,6 +82,13 @@ bool run_is_in_memory(void)
     return run.in_memory;
 }
 
+bool run_has_room(uint64_t bytes)
+{
+    const char *path = run.path[0] ? run.path : run.opened;
+    uint64_t room = path[0] && !os_sandboxed() ? os_room_of(path) : UINT64_MAX;
+    return bytes <= room;
+}
+
 void run_ring(void)
 {
     if (!run.header)

@@ -68,6 +68,8 @@ char *run_pool(uint64_t *bytes); /* its mapping, without access rights; NULL: th
  * NULL: it was taken, or could not be made.
  */
 char *run_pool_take_spare(uint64_t ready);
+/* Has the file system room for so many bytes more?  true if unknown. */
+bool run_has_room(uint64_t bytes);
 bool run_is_in_memory(void);      /* is the file in a file system without a disk? */
 bool run_contains(const void *p); /* is p in the mapping of the file? */
 void run_ring(void);              /* wakes the launcher */
