@@ -75,7 +75,7 @@ static int create_in(const char *folder)
 /* As posix_fallocate, for file systems that cannot allocate blocks ahead. */
 static int write_zeros(int fd, uint64_t bytes)
 {
-    static const char zeros[32768];
+    static const char zeros[PAGE_BYTES];
     for (uint64_t at = 0; at < bytes;) {
         uint64_t n = bytes - at < sizeof zeros ? bytes - at : sizeof zeros;
         long written = os_write_at(fd, zeros, n, at);

@@ -320,7 +320,7 @@ static int create_in(const char *dir, const char *exe)
  */
 static int write_front(int fd, const struct run_header *header)
 {
-    static const char zeros[32768];
+    static const char zeros[PAGE_BYTES];
     if (os_write_at(fd, header, sizeof *header, 0) != (long)sizeof *header)
         return -ENOSPC;
     for (uint64_t at = sizeof *header, end = table_bytes(header); at < end;) {
