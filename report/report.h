@@ -500,6 +500,13 @@ int report_dump(struct report *r, FILE *out);
 int report_save(int fd, const char *path, uint64_t max_bytes);
 
 /*
+ * Save the run with all heaps, whatever their size, in the same way; a regular file of this name is
+ * replaced. The check is for before the run: could the file be written?
+ */
+int report_save_whole(int fd, const char *path);
+int report_save_whole_check(const char *path);
+
+/*
  * Packs: a run with the files of this machine that its names come from (tools/pack).
  *
  * Read all names that a report of the run may print. Call after report_collect, and before the

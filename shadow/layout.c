@@ -70,6 +70,7 @@ int run_header_init(struct run_header *run, const struct run_shape *shape)
     run->uid = shape->uid;
     run->launcher_pid = shape->launcher_pid;
     copy_text(run->host, shape->host, sizeof run->host);
+    copy_text(run->folder, shape->folder, sizeof run->folder);
     copy_text(run->options, shape->options, sizeof run->options);
     run->next_area = 1; /* area 0 is the run itself */
     /*

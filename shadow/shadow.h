@@ -37,6 +37,7 @@ struct run_shape {
     uint32_t launcher_pid;
     const char *host;
     const char *options;
+    const char *folder; /* of the file; NULL: it is a memfd */
 };
 
 /*

@@ -135,6 +135,8 @@ bool verify_run(const struct run_header *run, uint64_t file_bytes, struct verify
         return fail(err, "unknown mode", offsetof(struct run_header, mode));
     if (run->kept_bytes > run->file_bytes)
         return fail(err, "more kept than there was", offsetof(struct run_header, kept_bytes));
+    if (!is_text(run->folder, sizeof run->folder))
+        return fail(err, "folder has no end", offsetof(struct run_header, folder));
     if (!is_text(run->host, sizeof run->host))
         return fail(err, "host name has no end", offsetof(struct run_header, host));
     if (!is_text(run->options, sizeof run->options))

@@ -24,7 +24,7 @@ static void discard_frames(const struct jump *j)
 const struct init_hooks init_hooks = {
     .finish = finish_image, .prepare_exec = finish_before_exec, .exec_failed = finish_exec_failed};
 
-static const struct fatal_hooks fatal_hooks = {finish_killed, finish_file_cut};
+static const struct fatal_hooks fatal_hooks = {finish_killed, finish_file_cut, finish_heap_lost};
 
 static void __attribute__((constructor)) preload(int argc, char **argv, char **envp)
 {

@@ -273,6 +273,16 @@ static int take_lsan(struct options *o, struct report *r, bool prints, char err[
     return bad;
 }
 
+static int keep_whole(const struct options *o, const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    int fd = *option_text(o, "keep-pool") ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int bad = write_pool(o, fd, err);
+
+    if (fd >= 0)
+        close(fd);
+    return bad;
+}
+
 static int report_end_with(struct report *r, const struct options *o,
                            const struct finding_rules *finding_rules, const char *path,
                            char err[TOOLS_ERROR_BYTES])
@@ -282,6 +292,8 @@ static int report_end_with(struct report *r, const struct options *o,
 
     if (!bad)
         bad = print(r, o, (struct output){stderr, is_kept ? path : NULL, true}, err);
+    if (!bad)
+        bad = keep_whole(o, path, err);
     if (!bad && !is_kept)
         unlink(path);
     return bad;
@@ -422,6 +434,7 @@ static int report_check(const char *image, const char *path)
 static bool has_effect(const char *option)
 {
     static const char *const of_run[] = {"keep",
+                                         "keep-pool",
                                          "measure",
                                          "allow-unchecked",
                                          "trace-children",

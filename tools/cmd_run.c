@@ -437,6 +437,8 @@ static void write_files(struct run *r)
         return; /* they have the report of the first run */
     if (print_files(r->report, &r->options, &how, err))
         warnings_add(&r->unwritten, "%.150s", err);
+    if (write_pool(&r->options, *r->unchecked ? -1 : r->file.fd, err))
+        warnings_add(&r->unwritten, "%.150s", err);
 }
 
 /* Print to stderr, wherever the text is written: the CI runner reads it there. */

@@ -131,7 +131,9 @@ struct run_header {
     uint64_t heap_table_offset; /* of heap_slots in area 0; 0 = none; minor version 17 */
     uint32_t heap_count;        /* adjacent heaps from heap_offset on */
     uint32_t pad1;
-    uint64_t reserved[17];
+    /* NUL-terminated, its beginning if it is longer; "": the file is a memfd; minor version 17 */
+    char folder[128];
+    uint64_t reserved[1];
     char host[64];      /* NUL-terminated */
     char options[1024]; /* RTCHECK_OPTIONS grammar, NUL-terminated; the launcher's options */
 };

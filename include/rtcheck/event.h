@@ -80,7 +80,7 @@ extern "C" {
  * realloc.  VM_MAPPED announces memory by which the heap has grown, or returned memory that it uses
  * again, before that malloc returns.  Both come without a native event, and may combine several
  * pieces with the memory between them.  So a registration by address is either still valid or was
- * announced as unmapped.  (With heap=file the heap returns no memory.)
+ * announced as unmapped.  (With heap=file no memory is returned while handlers are registered.)
  */
 enum rtc_event_type {
     RTC_EVENT_NONE = 0,

@@ -87,11 +87,17 @@ static uint64_t data_bytes(const struct view *v, uint64_t at, uint64_t end)
     return sum;
 }
 
+static uint64_t heaps_end(const struct view *v)
+{
+    uint32_t heaps = v->run->heap_count ? v->run->heap_count : 1;
+
+    return v->run->heap_offset + heaps * v->run->heap_bytes;
+}
+
 /* Heaps that are too large, or for which there is no room, are left out: the findings do not need them. */
 static void copy_heap(struct copier *c, const struct view *v)
 {
-    uint32_t heaps = v->run->heap_count ? v->run->heap_count : 1;
-    uint64_t at = v->run->heap_offset, end = at + heaps * v->run->heap_bytes, without = c->end;
+    uint64_t at = v->run->heap_offset, end = heaps_end(v), without = c->end;
     uint64_t bytes = data_bytes(v, at, end);
 
     if (bytes > REPORT_HEAP_KEPT_BYTES || bytes > c->left || end > c->limit)
@@ -118,8 +124,10 @@ static int mark_finished(int fd, uint64_t kept_bytes)
                              offsetof(struct run_header, reported));
 }
 
-/* Copy the metadata, and the heap if it is requested. A hole after the last data is not stored. */
-static int save_to(int to, const struct view *v, bool with_heap, uint64_t max_bytes)
+enum heaps_saved { HEAPS_NONE, HEAPS_IF_ROOM, HEAPS_ALL };
+
+/* Copy the metadata, and the heaps that are requested. A hole after the last data is not stored. */
+static int save_to(int to, const struct view *v, enum heaps_saved heaps, uint64_t max_bytes)
 {
     struct copier c = {.from = v->fd,
                        .to = to,
@@ -130,8 +138,10 @@ static int save_to(int to, const struct view *v, bool with_heap, uint64_t max_by
 
     if (!err)
         err = copy_data(&c, 0, v->run->area_bytes * v->run->area_count);
-    if (!err && with_heap)
+    if (!err && heaps == HEAPS_IF_ROOM)
         copy_heap(&c, v);
+    else if (!err && heaps == HEAPS_ALL)
+        err = copy_data(&c, v->run->heap_offset, heaps_end(v));
     if (!err)
         err = mark_finished(to, c.end);
     free(c.buffer);
@@ -141,7 +151,7 @@ static int save_to(int to, const struct view *v, bool with_heap, uint64_t max_by
 /* The heap has the program's data, which others than its user may read. */
 int view_save(const struct view *v, int to, uint64_t max_bytes)
 {
-    return save_to(to, v, false, max_bytes);
+    return save_to(to, v, HEAPS_NONE, max_bytes);
 }
 
 /* Never replaces a file: a process in another pid namespace may have made one of this name. */
@@ -160,31 +170,70 @@ static int give_name(const char *beside, const char *path)
     return rename(beside, path) < 0 ? -errno : 0;
 }
 
-int report_save(int fd, const char *path, uint64_t max_bytes)
-{
-    char why[REPORT_ERROR_BYTES], *beside;
-    struct view v;
-    struct stat st;
-    int err = view_open_fd(&v, fd, path, why);
-    int to;
+typedef int name_giver(const char *beside, const char *path);
 
-    if (err)
-        return err;
-    if (lstat(path, &st) == 0) { /* before much is copied; give_name decides */
-        view_close(&v);
-        return -EEXIST;
-    }
+static int rename_over(const char *beside, const char *path)
+{
+    return rename(beside, path) < 0 ? -errno : 0;
+}
+
+/* Write the copy beside `path`, with mode 0600; give it the name when it is whole. */
+static int save_beside(const struct view *v, const char *path, enum heaps_saved heaps,
+                       uint64_t max_bytes, name_giver *give)
+{
+    char *beside;
+    int to, err;
+
     if (asprintf(&beside, "%s.XXXXXX", path) < 0)
         beside = xalloc(NULL);
-    to = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
-    err = to < 0 ? -errno : save_to(to, &v, true, max_bytes);
+    to = mkostemp(beside, O_CLOEXEC);
+    err = to < 0 ? -errno : save_to(to, v, heaps, max_bytes);
     if (to >= 0 && close(to) < 0 && !err)
         err = -errno;
     if (!err)
-        err = give_name(beside, path);
+        err = give(beside, path);
     if (err && to >= 0)
         unlink(beside);
     free(beside);
+    return err;
+}
+
+int report_save(int fd, const char *path, uint64_t max_bytes)
+{
+    char why[REPORT_ERROR_BYTES];
+    struct view v;
+    struct stat st;
+    int err = view_open_fd(&v, fd, path, why);
+
+    if (err)
+        return err;
+    /* before much is copied; give_name decides */
+    err = lstat(path, &st) == 0 ? -EEXIST
+                                : save_beside(&v, path, HEAPS_IF_ROOM, max_bytes, give_name);
+    view_close(&v);
+    return err;
+}
+
+int report_save_whole_check(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    return report_write_check(path);
+}
+
+int report_save_whole(int fd, const char *path)
+{
+    char why[REPORT_ERROR_BYTES];
+    struct view v;
+    int err = report_save_whole_check(path);
+
+    if (!err)
+        err = view_open_fd(&v, fd, path, why);
+    if (err)
+        return err;
+    err = save_beside(&v, path, HEAPS_ALL, UINT64_MAX, rename_over);
     view_close(&v);
     return err;
 }

@@ -532,10 +532,16 @@ static void format_oom(struct wording *w)
 {
     const struct image *image = image_of(w->r, w->e->image);
     const char *name = entry_name(w->e->entry);
+    const struct run_header *run = w->r->view.run;
 
     fprintf(w->out, "%s of %s failed", name ? name : "allocation", size_text(w->e->bytes).text);
-    if (image && image->flags & IMAGE_HEAP_IN_FILE)
-        fprintf(w->out, ", in a heap of %s", size_text(w->r->view.run->heap_bytes).text);
+    if (image && image->flags & IMAGE_HEAP_IN_FILE) {
+        fprintf(w->out, ", in a heap of %s", size_text(run->heap_bytes).text);
+        if (*run->folder) {
+            fputs(" in ", w->out);
+            text_put(w->out, run->folder);
+        }
+    }
     fputs(" (warning)", w->out);
 }
 

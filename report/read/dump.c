@@ -44,6 +44,11 @@ static void dump_run(const struct view *v, FILE *out)
         fprintf(out, "run heap_error=%u\n", run->heap_error);
     if (run->pool_dir_error)
         fprintf(out, "run pool_dir_error=%u\n", run->pool_dir_error);
+    if (*run->folder) {
+        fputs("run folder=", out);
+        text_put(out, run->folder);
+        fputs("\n", out);
+    }
     fputs("run host=", out);
     text_put(out, run->host);
     fputs(" options=", out);

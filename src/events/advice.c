@@ -36,8 +36,29 @@ static void note_gap(const void *addr, size_t length, int advice)
 
 /* ---- the calls themselves -------------------------------------------------------------------- */
 
+/*
+ * With heap=file the kernel sees pages of a file: it would not clear them, refuse FREE, and permit
+ * REMOVE.  Give the results of private memory.  false: the call is to be made.
+ */
+static bool advise_heap(const void *addr, size_t length, int advice, int *result)
+{
+    uintptr_t at = (uintptr_t)addr;
+    size_t bytes = align_up(length, PAGE_BYTES);
+    if ((advice != MADV_DONTNEED && advice != MADV_FREE && advice != MADV_REMOVE) ||
+        at % PAGE_BYTES || !bytes || !heap_has_pages_in_file(at, bytes))
+        return false;
+    int err = advice == MADV_REMOVE ? -EINVAL : heap_discard(at, bytes);
+    *result = err ? -1 : 0;
+    if (err)
+        errno = -err;
+    return true;
+}
+
 static int call(struct origin o, const union rtc_event *e)
 {
+    int result;
+    if (advise_heap(e->madvise.addr, e->madvise.length, e->madvise.advice, &result))
+        return result;
     if (o.raw)
         return (int)raw_call(RTC_EVENT_MADVISE, e);
     return MAKING(RTC_EVENT_MADVISE, e->madvise.addr, e->madvise.length,
@@ -152,9 +173,12 @@ EXPORT int rtc_madvise(void *addr, size_t length, int advice)
 
 EXPORT int madvise(void *addr, size_t length, int advice)
 {
+    int result;
     note_gap(addr, length, advice);
-    return is_armed(RTC_EVENT_MADVISE) ? rtc_madvise(addr, length, advice)
-                                       : NEXT(madvise)(addr, length, advice);
+    if (is_armed(RTC_EVENT_MADVISE))
+        return rtc_madvise(addr, length, advice);
+    return advise_heap(addr, length, advice, &result) ? result
+                                                      : NEXT(madvise)(addr, length, advice);
 }
 
 EXPORT int __madvise(void *addr, size_t length, int advice) SAME(madvise);
@@ -180,6 +204,9 @@ EXPORT ssize_t process_madvise(int pidfd, const struct iovec *range, size_t coun
 
 EXPORT int rtc_orig_madvise(void *addr, size_t length, int advice)
 {
+    int result;
     note_gap(addr, length, advice);
-    return MAKING(RTC_EVENT_MADVISE, addr, length, NEXT(madvise)(addr, length, advice));
+    return advise_heap(addr, length, advice, &result)
+               ? result
+               : MAKING(RTC_EVENT_MADVISE, addr, length, NEXT(madvise)(addr, length, advice));
 }

@@ -54,6 +54,8 @@ void post_mortem_start(void);
 void finish_killed(const struct fatal_signal *s);
 /* The run file was truncated: print that, and whether the program continues.  Signal-safe. */
 void finish_file_cut(bool survived);
+/* heap=file: a page of the heap cannot be had.  Print that.  Signal-safe. */
+void finish_heap_lost(void);
 
 /* ---- for leakcheck only ---------------------------------------------------------------------- */
 

@@ -272,3 +272,10 @@ void finish_file_cut(bool survived)
                             : "the run file was truncated, and the program cannot continue: ",
                    run_path());
 }
+
+void finish_heap_lost(void)
+{
+    print_line(
+        "the file system has no room for a page of the heap, and the program cannot continue: ",
+        run_path());
+}

@@ -376,6 +376,14 @@ ALWAYS_INLINE bool heap_is_copy(void)
     return heap_backing == HEAP_COPY_OF_FILE;
 }
 
+/* Are these pages of the heap that are ready memory, with heap=file? */
+bool heap_has_pages_in_file(uintptr_t at, size_t bytes);
+/*
+ * The program discards whole pages of it (MADV_DONTNEED, MADV_FREE): they are zeros, as in private memory.
+ * -EINVAL: they are locked.
+ */
+int heap_discard(uintptr_t at, size_t bytes);
+
 /*
  * Before a fork: replace the shared mapping by a private one, with the same contents.  false: it is shared
  * still, in part at least.  is_quiescent: no thread is in a section.
@@ -404,6 +412,12 @@ void heap_put_back(void *copy);
  * Take n adjacent units, the first a multiple of `align` units; NULL: no memory.  *clean: all zero.
  */
 struct unit *units_take(uint64_t n, uint64_t align, bool *clean);
+/*
+ * The same with align 1, but with heap=file no space in the file: give back what is not needed, then
+ * allocate space for the others.  false: the file system is full, and they are given back.
+ */
+struct unit *units_take_unpopulated(uint64_t n, bool *clean);
+bool units_populate(struct unit *taken, uint64_t n, bool clean);
 void units_give(struct unit *first, uint64_t n, bool dirty);
 /* The same for slabs, which soon write all their pages: above a threshold on huge pages. */
 struct unit *units_take_dense(uint64_t n, bool *clean);

@@ -135,8 +135,6 @@ void units_keep(bool kept);
 /* Can n units be released, so that they are zeros and take no memory?  Not always in the file. */
 bool units_can_release(uint64_t n);
 bool units_release(struct unit *first, uint64_t n);
-/* heap=file: allocate the pages of a part of units that were taken.  false: no room, they are free again. */
-bool units_populate(struct unit *taken, uint64_t n, bool clean);
 
 /* ---- for foreign.c --------------------------------------------------------------------------- */
 

@@ -15,7 +15,8 @@
  * If the file cannot be opened (a sandbox, another root directory), the mapping stays shared: then the
  * child copies it while the parent waits (heap_copy_out), and writes of other threads may be torn.
  *
- * Pages that the program made inaccessible are copied, too, and stay so.  Memory that the program mapped
+ * Pages that the program made inaccessible are copied, too, and stay so.  Pages that it discards by madvise
+ * are cleared, as in private memory (heap_discard).  Memory that the program mapped
  * over the heap is left alone (UNIT_FOREIGN).
  */
 #include "guard.h"
@@ -74,6 +75,7 @@ struct walk {
     bool only_changed;
     uint32_t copied;
     _Atomic uint32_t *progress;
+    char *cleared, *cleared_end;
 };
 
 /* A part of a mapping that is ready memory of the heap: [start, end). */
@@ -298,4 +300,46 @@ bool heap_back_to_file(void)
     bool done = copy_and_share(&w);
     os_pages_close(&w.pages);
     return done;
+}
+
+/* ---- advice of the program ------------------------------------------------------------------- */
+
+bool heap_has_pages_in_file(uintptr_t at, size_t bytes)
+{
+    return heap_in_file() && at - heap.base < space_ready_bytes() &&
+           bytes <= space_ready_bytes() - (at - heap.base);
+}
+
+/*
+ * A hole in the file; zeros in a private copy, which would show the file's old contents, and in place of
+ * libvmmalloc, whose space is reserved.  Fails if a page is not writable.
+ */
+static int clear(char *at, size_t bytes)
+{
+    if (heap_is_shared() && heap_hole_units != UINT32_MAX)
+        return os_release_file(at, bytes);
+    int err = os_populate(at, bytes);
+    if (!err)
+        memset(at, 0, bytes);
+    return err;
+}
+
+static bool clear_mapping(struct walk *w, char *start, char *end, int protection)
+{
+    start = start > w->cleared ? start : w->cleared;
+    end = end < w->cleared_end ? end : w->cleared_end;
+    if (start >= end)
+        return true;
+    size_t bytes = (size_t)(end - start);
+    bool done = os_allow(start, bytes) == 0 && clear(start, bytes) == 0;
+    return os_protect(start, bytes, protection) == 0 && done;
+}
+
+int heap_discard(uintptr_t at, size_t bytes)
+{
+    struct walk w = {.cleared = (char *)at, .cleared_end = (char *)at + bytes};
+    int err = clear(w.cleared, bytes);
+    if (!err || err == -EINVAL)
+        return err;
+    return each_mapping(&w, clear_mapping) ? 0 : -EAGAIN; /* pages that the program has protected */
 }

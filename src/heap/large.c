@@ -160,7 +160,7 @@ uintptr_t large_start_of(const struct unit *head)
 static struct unit *take_with_lead(uint64_t n, uint64_t align, bool *clean)
 {
     uint64_t most;
-    struct unit *run = checked_add(n, align, &most) ? units_take(most, 1, clean) : NULL;
+    struct unit *run = checked_add(n, align, &most) ? units_take_unpopulated(most, clean) : NULL;
     if (!run)
         return NULL;
     uintptr_t second = unit_address(run) + UNIT_BYTES;

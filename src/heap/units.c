@@ -252,11 +252,17 @@ static bool populate(struct unit *taken, uint64_t n, bool clean)
     return false;
 }
 
-static struct unit *take_from(struct unit *run, uint64_t n, uint64_t align, bool *clean)
+static struct unit *take_unpopulated(struct unit *run, uint64_t n, uint64_t align, bool *clean)
 {
     struct unit *taken = run_cut(run, skip_in(run, align), n, clean);
     if (unlikely(runs.reported_free))
         note_reuse(taken, n);
+    return taken;
+}
+
+static struct unit *take_from(struct unit *run, uint64_t n, uint64_t align, bool *clean)
+{
+    struct unit *taken = take_unpopulated(run, n, align, clean);
     return populate(taken, n, *clean) ? taken : NULL;
 }
 
@@ -268,15 +274,36 @@ static struct unit *find_or_grow(uint64_t n, uint64_t align)
     return run;
 }
 
+static struct unit *find_any(uint64_t n, uint64_t align)
+{
+    struct unit *run = find_or_grow(n, align);
+    return likely(run != NULL) ? run : run_search(n, align, true); /* better than no memory */
+}
+
 struct unit *units_take(uint64_t n, uint64_t align, bool *clean)
 {
     lock_take(&runs.lock);
-    struct unit *run = find_or_grow(n, align);
-    if (unlikely(!run))
-        run = run_search(n, align, true); /* better than no memory */
+    struct unit *run = find_any(n, align);
     struct unit *taken = run ? take_from(run, n, align, clean) : NULL;
     lock_drop(&runs.lock);
     return taken;
+}
+
+struct unit *units_take_unpopulated(uint64_t n, bool *clean)
+{
+    lock_take(&runs.lock);
+    struct unit *run = find_any(n, 1);
+    struct unit *taken = run ? take_unpopulated(run, n, 1, clean) : NULL;
+    lock_drop(&runs.lock);
+    return taken;
+}
+
+bool units_populate(struct unit *taken, uint64_t n, bool clean)
+{
+    lock_take(&runs.lock);
+    bool done = populate(taken, n, clean);
+    lock_drop(&runs.lock);
+    return done;
 }
 
 /* ---- dense slabs ----------------------------------------------------------------------------- */
@@ -441,14 +468,6 @@ ALWAYS_INLINE void give(struct unit *first, uint64_t n, enum merge_state dirty, 
 static void give_unpopulated(struct unit *first, uint64_t n, bool clean)
 {
     give(first, n, clean ? CLEAN : DIRTY, false);
-}
-
-bool units_populate(struct unit *taken, uint64_t n, bool clean)
-{
-    lock_take(&runs.lock);
-    bool done = populate(taken, n, clean);
-    lock_drop(&runs.lock);
-    return done;
 }
 
 void units_give(struct unit *first, uint64_t n, bool dirty)

@@ -86,17 +86,18 @@ void fatal_deliver_postponed(void)
     os_signal_thread(os_tid(), atomic_load(&postponed), NULL);
 }
 
-/* heap=file: the heap is mapped at addresses of its own. */
-static bool is_in_heap_of_file(const void *p)
+/* heap=file: a page of the program's own memory.  The program cannot continue without it. */
+static bool is_heap_lost(int signal, const siginfo_t *info)
 {
-    return heap_file_used() && (uintptr_t)p - heap.base < heap_space_end() - heap.base;
+    return signal == SIGBUS && info->si_code == BUS_ADRERR &&
+           heap_has_pages_in_file((uintptr_t)info->si_addr, 1);
 }
 
 /* The run file was truncated by another process: pages past its end raise SIGBUS. */
 static bool is_file_cut(int signal, const siginfo_t *info)
 {
     return signal == SIGBUS && info->si_code == BUS_ADRERR &&
-           (run_contains(info->si_addr) || is_in_heap_of_file(info->si_addr));
+           (run_contains(info->si_addr) || (is_heap_lost(signal, info) && run_is_short()));
 }
 
 static bool survives_cut(const siginfo_t *info)
@@ -129,7 +130,7 @@ static bool is_kept(const siginfo_t *info, void *context)
 
 static void on_fatal(int signal, void *info, void *context)
 {
-    bool cut = is_file_cut(signal, info);
+    bool cut = is_file_cut(signal, info), heap_lost = !cut && is_heap_lost(signal, info);
     uint64_t source;
     if (signal == SIGSEGV &&
         (translated_fault(info, context) || guard_fault(info, context) || is_kept(info, context)))
@@ -141,7 +142,9 @@ static void on_fatal(int signal, void *info, void *context)
                           &program_action[signal]); /* as SA_RESETHAND does for the others */
     if (!happens_again(signal, info) && postpone(signal))
         return;
-    if (cut) {
+    if (heap_lost)
+        hooks->heap_lost();
+    if (cut || heap_lost) {
         ; /* nothing can be recorded */
     } else if (!run_is_gone() && !run_is_cut() && !fork_shares_memory() && !os_sandboxed() &&
                ensure_image(signal, info)) {

@@ -88,6 +88,7 @@ struct options {
 void options_read(struct options *o, const char *text);
 /* RTCHECK_POOL_SIZE: like pool-size, but a bad value is 0. */
 void options_read_pool_size(struct options *o, const char *text);
+/* Is heap=file wanted?  pool-size alone requests it, too. */
 bool options_want_heap_in_file(const struct options *o);
 
 /* ---- start.c --------------------------------------------------------------------------------- */
@@ -207,6 +208,7 @@ struct fatal_signal {
 struct fatal_hooks {
     void (*killed)(const struct fatal_signal *s);
     void (*cut)(bool survived); /* the run file was truncated; survived: the program continues */
+    void (*heap_lost)(void);    /* heap=file: a page of the heap; the program cannot continue */
 };
 void fatal_start(const struct fatal_hooks *given); /* from the constructor */
 void fatal_withdraw(void);                         /* before the program enters a sandbox */

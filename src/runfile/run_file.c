@@ -29,6 +29,7 @@ static struct {
     char path[NAME_ROOM];    /* by hand */
     char opened[NAME_ROOM];  /* with a launcher: by which every process opens the file */
     char aside[NAME_ROOM];   /* its path while an exec is under way */
+    const char *folder;      /* by hand: where it is made; NULL: a memfd */
 } run;
 
 struct run_header *run_header(void)
@@ -80,6 +81,14 @@ bool run_contains(const void *p)
 bool run_is_in_memory(void)
 {
     return run.in_memory;
+}
+
+bool run_is_short(void)
+{
+    struct stat st;
+    const char *path = run.path[0] ? run.path : run.opened;
+    return run.header && path[0] && os_stat(path, &st) == 0 &&
+           (uint64_t)st.st_size < run.first.file_bytes;
 }
 
 bool run_has_room(uint64_t bytes)
@@ -359,7 +368,8 @@ static int format_with(int fd, const struct run_request *request, uint64_t heap_
                               .mode = RUN_BY_HAND,
                               .uid = os_uid(),
                               .host = host,
-                              .options = request->options};
+                              .options = request->options,
+                              .folder = run.folder};
     for (shape.area_count = RTC_AREA_COUNT_MAX; shape.area_count >= 2; shape.area_count /= 2) {
         if (!set_size(fd, &shape, file_limit))
             continue;
@@ -432,6 +442,7 @@ static int make_by_hand(const struct run_request *request)
     /* wanted_err: of the directory that the option or RTCHECK_POOL_DIR names */
     int err = -ENOENT, wanted_err = 0;
     for (size_t i = 0; i < countof(dirs); i++) {
+        run.folder = dirs[i];
         int fd = create_in(dirs[i], exe);
         err = fd < 0 ? fd : make_of(fd, request);
         if (!err) {

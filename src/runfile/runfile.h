@@ -68,6 +68,7 @@ char *run_pool(uint64_t *bytes); /* its mapping, without access rights; NULL: th
  * NULL: it was taken, or could not be made.
  */
 char *run_pool_take_spare(uint64_t ready);
+bool run_is_short(void); /* has another process truncated the file?  false if unknown */
 /* Has the file system room for so many bytes more?  true if unknown. */
 bool run_has_room(uint64_t bytes);
 bool run_is_in_memory(void);      /* is the file in a file system without a disk? */

@@ -56,6 +56,7 @@ static void touch_tables(const struct run_header *run)
         must(area_owner_state(areas[i].owner) <= AREA_RECLAIMING, "areas are in known states");
     for (uint32_t i = 0; i < run->lease_count; i++)
         must(leases[i].state <= LEASE_EXECED, "leases are in known states");
+    must(strlen(run->folder) < sizeof run->folder, "the folder ends");
     must(strlen(run->host) < sizeof run->host, "the host's name ends");
     must(strlen(run->options) < sizeof run->options, "the options end");
     must(run->area_bytes <= run->file_bytes / run->area_count, "areas fit the file");

@@ -304,6 +304,7 @@ static void find_head_anchors(struct run_base *base)
 
     add_anchor(base, 0);
     add_anchor(base, offsetof(struct run_header, launcher_pid));
+    add_anchor(base, offsetof(struct run_header, folder));
     add_anchor(base, offsetof(struct run_header, host));
     for (uint32_t i = 0; i < run->next_area; i++)
         add_anchor(base, run->area_table_offset + i * sizeof(struct area_entry));

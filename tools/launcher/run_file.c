@@ -195,6 +195,7 @@ static int open_in_dir(struct run_file *f, const char *dir, bool named)
 static int try_dir(struct run_file *f, const char *dir, struct run_shape *shape)
 {
     struct run_shape tried = *shape;
+    tried.folder = dir;
     int fd = dir && dir[0] == '/' ? open_in_dir(f, dir, f->is_named) : -ENOENT;
     if (fd < 0)
         return fd;

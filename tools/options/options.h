@@ -243,6 +243,8 @@ int check_files(const struct options *o, char err[TOOLS_ERROR_BYTES]);
  */
 int print_files(struct report *r, const struct options *o, const struct print_options *how,
                 char err[TOOLS_ERROR_BYTES]);
+/* --keep-pool: write the run file `fd`.  fd < 0: there is none, and that of an earlier run is removed. */
+int write_pool(const struct options *o, int fd, char err[TOOLS_ERROR_BYTES]);
 /*
  * Print GitHub workflow commands to `out`, and its job summary page, if the options request them.
  */

@@ -76,6 +76,13 @@ static int check_writable(const char *path, char err[TOOLS_ERROR_BYTES])
     return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
 }
 
+static int check_pool(const char *path, char err[TOOLS_ERROR_BYTES])
+{
+    int bad = *path ? report_save_whole_check(path) : 0;
+
+    return bad ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad)) : 0;
+}
+
 int check_files(const struct options *o, char err[TOOLS_ERROR_BYTES])
 {
     const char *xml = option_text(o, "xml-file");
@@ -84,7 +91,18 @@ int check_files(const struct options *o, char err[TOOLS_ERROR_BYTES])
     for (unsigned i = 0; !bad && i < countof(names); i++)
         if (*option_text(o, names[i]))
             bad = check_writable(option_text(o, names[i]), err);
-    return bad;
+    return bad ? bad : check_pool(option_text(o, "keep-pool"), err);
+}
+
+int write_pool(const struct options *o, int fd, char err[TOOLS_ERROR_BYTES])
+{
+    const char *path = option_text(o, "keep-pool");
+    int bad = !*path ? 0 : fd < 0 ? -ENODATA : report_save_whole(fd, path);
+
+    if (bad == -ENODATA && report_save_whole_check(path) == 0)
+        unlink(path); /* else an earlier run's file would be taken for this run's */
+    return bad && bad != -ENODATA ? fail(err, bad, "%s cannot be written: %s", path, strerror(-bad))
+                                  : 0;
 }
 
 int print_files(struct report *r, const struct options *o, const struct print_options *how,

@@ -410,6 +410,7 @@ static const char *const confusable[] = {
     "error-exitcode events e",
     "error-exitcode error-limit error-",
     "measure malloc-fill m",
+    "keep keep-pool kee",
     "allow-unchecked access-objects a",
     "allow-unchecked access-skip a",
     "allow-unchecked access a",

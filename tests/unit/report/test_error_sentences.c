@@ -45,7 +45,7 @@ static struct image in_file = {.number = IN_FILE,
                                .flags = IMAGE_HEAP_IN_FILE,
                                .malloc_fill = 0xa5 + 1,
                                .free_fill = 0xfd + 1};
-static struct run_header run = {.heap_bytes = 8 << 20};
+static struct run_header run = {.heap_bytes = 8 << 20, .folder = "/mnt/po\x1bol"};
 
 static struct report a_report(void)
 {

@@ -20,6 +20,7 @@ static const struct run_shape good = {
     .mode = RUN_BY_HAND,
     .uid = 1000,
     .host = "host",
+    .folder = "/a/folder",
     .options = "keep=yes",
 };
 
@@ -56,6 +57,7 @@ static void checks(void **state)
     assert_int_equal(run.next_area, 1);
     assert_int_equal(run.next_image, 0);
     assert_string_equal(run.host, "host");
+    assert_string_equal(run.folder, "/a/folder");
     assert_string_equal(run.options, "keep=yes");
 }
 
@@ -85,19 +87,21 @@ static void texts(void **state)
         struct run_shape shape = good;
         text[cut] = '\0';
         shape.options = text;
-        shape.host = text;
+        shape.host = shape.folder = text;
         memset(&run, 0, sizeof run);
         assert_int_equal(run_header_init(&run, &shape), 0);
         size_t kept = cut < sizeof run.options - 1 ? cut : sizeof run.options - 1;
         assert_int_equal(strlen(run.options), kept);
         assert_int_equal(strlen(run.host), sizeof run.host - 1);
+        assert_int_equal(strlen(run.folder), sizeof run.folder - 1);
         text[cut] = 'x';
     }
     struct run_shape shape = good;
-    shape.options = shape.host = NULL;
+    shape.options = shape.host = shape.folder = NULL;
     assert_int_equal(run_header_init(&run, &shape), 0);
     assert_string_equal(run.options, "");
     assert_string_equal(run.host, "");
+    assert_string_equal(run.folder, "");
 }
 
 /* name of the case, change of the valid shape, is it refused? */

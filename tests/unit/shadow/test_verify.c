@@ -107,6 +107,7 @@ static void fill_area(struct sample *s)
     CASE(areas_too_long, run(s)->area_bytes *= 2, "areas do not fit the file")                     \
     CASE(mode_zero, run(s)->mode = 0, "unknown mode")                                              \
     CASE(mode_high, run(s)->mode = 3, "unknown mode")                                              \
+    CASE(folder, fill(run(s)->folder, sizeof run(s)->folder), "folder has no end")                 \
     CASE(host, fill(run(s)->host, sizeof run(s)->host), "host name has no end")                    \
     CASE(options, fill(run(s)->options, sizeof run(s)->options), "options have no end")            \
     CASE(heap_among_areas, run(s)->heap_offset = 4096;                                             \
