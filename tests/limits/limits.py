@@ -297,7 +297,8 @@ def pool_size(stage):
         run = Run(stage, [argv[0], '64'], how=how, options=['heap=file', 'pool-size=16m']).wait()
         must(run.out == b'out of memory\n' and run.status == 1, how, run.out, run.status)
         must(run.report.in_control, how, run.log)
-        must(re.search(r'malloc of .* failed, in a heap of 16\.0 MiB \(warning\)', run.log), how, run.log)
+        must(re.search(r'malloc of .* failed, in a heap of 16\.0 MiB%s \(warning\)' % (' in ' + run.pool_dir if how == 'hand' else ''),
+                       run.log), how, run.log)
 
 
 def few_descriptors(stage):
