@@ -56,6 +56,8 @@ char *file_read(const char *path, size_t *bytes);
  */
 typedef int write_put(FILE *out, void *arg);
 int write_whole(const char *path, write_put *put, void *arg);
+/* Write all bytes at an offset. Return 0 or -errno. */
+int write_at(int fd, const void *from, size_t bytes, uint64_t offset);
 /* Could write_whole write the file now? Nothing is created. Return 0 or -errno. */
 int write_whole_check(const char *path);
 

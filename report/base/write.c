@@ -192,3 +192,20 @@ int write_whole_check(const char *path)
     free(real);
     return err;
 }
+
+int write_at(int fd, const void *from, size_t bytes, uint64_t offset)
+{
+    const char *at = from;
+
+    while (bytes > 0) {
+        ssize_t n = pwrite(fd, at, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        at += n;
+        offset += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return 0;
+}

@@ -23,21 +23,6 @@ struct copier {
     char *buffer;
 };
 
-static int write_fully(int fd, const char *from, size_t bytes, uint64_t offset)
-{
-    while (bytes > 0) {
-        ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        from += n;
-        offset += (uint64_t)n;
-        bytes -= (size_t)n;
-    }
-    return 0;
-}
-
 static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
 {
     while (at < stop) {
@@ -51,7 +36,7 @@ static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
         if ((uint64_t)n > c->left || at + (uint64_t)n > c->limit)
             return -EFBIG;
         c->left -= (uint64_t)n;
-        err = write_fully(c->to, c->buffer, (size_t)n, at);
+        err = write_at(c->to, c->buffer, (size_t)n, at);
         if (err)
             return err;
         at += (uint64_t)n;
@@ -117,11 +102,8 @@ static uint64_t file_limit(void)
 static int mark_finished(int fd, uint64_t kept_bytes)
 {
     uint32_t saved = REPORTED_SAVED;
-    int err = write_fully(fd, (const char *)&kept_bytes, sizeof kept_bytes,
-                          offsetof(struct run_header, kept_bytes));
-    return err ? err
-               : write_fully(fd, (const char *)&saved, sizeof saved,
-                             offsetof(struct run_header, reported));
+    int err = write_at(fd, &kept_bytes, sizeof kept_bytes, offsetof(struct run_header, kept_bytes));
+    return err ? err : write_at(fd, &saved, sizeof saved, offsetof(struct run_header, reported));
 }
 
 enum heaps_saved { HEAPS_NONE, HEAPS_IF_ROOM, HEAPS_ALL };

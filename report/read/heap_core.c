@@ -95,21 +95,6 @@ static char *notes_make(const struct image *image)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int write_at(int fd, const char *from, size_t bytes, uint64_t offset)
-{
-    while (bytes > 0) {
-        ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        from += n;
-        offset += (uint64_t)n;
-        bytes -= (size_t)n;
-    }
-    return 0;
-}
-
 static bool headers_fill(struct core *c, Elf *elf, uint64_t notes_at)
 {
     GElf_Phdr notes = {

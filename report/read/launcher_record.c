@@ -31,12 +31,6 @@ static void counter_put(struct launcher_counter *to, const struct counter_row *r
     snprintf(to->text, sizeof to->text, "%s", row->reading.known ? row->source : row->why);
 }
 
-static int write_at(int fd, const void *from, size_t bytes, uint64_t offset)
-{
-    ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
-    return n < 0 ? -errno : (size_t)n == bytes ? 0 : -EIO;
-}
-
 int report_write_launcher_record(const struct report *r, int fd)
 {
     uint64_t at = align_up(run_tables_end(r->view.run), RTC_AREA_HEAD_BYTES);
