@@ -6,11 +6,12 @@
  * same part of the file (heap_make_private).  Contents stay, no thread has to be stopped, and the fork is as
  * cheap as with a heap in memory: pages of the file are copied when they are written.
  *
- * With --fork=private this is all.  Both heaps are private memory from then on, and the file keeps what was
- * in it.  With --fork=copy the child copies what it sees into a heap of its own in the file, and maps that
- * (heap_move_to_file).  The parent writes the pages that it has changed since the fork back to the file and
- * shares it again (heap_back_to_file).  It waits for the child first, which still reads pages of the
- * file.  Its other threads run until the changed pages are written; then they are stopped.
+ * With --fork=private this is all.  Both heaps are private memory from then on, and the file keeps the contents
+ * from before the fork.  With --fork=copy the child writes its memory to another heap of the file, and maps
+ * that one (heap_move_to_file).  The parent writes the pages that have changed since the fork to the file, and
+ * maps it shared again (heap_back_to_file).  First it waits until the child has finished, because the child
+ * reads pages of the file until then.  The parent's other threads are stopped only while these pages are
+ * written.
  *
  * If the file cannot be opened (a sandbox, another root directory), the mapping stays shared: then the
  * child copies it while the parent waits (heap_copy_out), and writes of other threads may be torn.
@@ -136,7 +137,7 @@ static uint64_t offset_of(const char *at)
 
 static bool make_private(struct walk *w, char *start, char *end, int protection)
 {
-    return os_replace_by_file(start, (size_t)(end - start), protection, false, w->fd,
+    return os_replace_by_copy(start, (size_t)(end - start), protection, w->fd,
                               heap_file_offset(w->number_1) + offset_of(start)) == 0;
 }
 

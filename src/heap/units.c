@@ -369,7 +369,8 @@ bool units_take_at(struct unit *first, uint64_t n, bool *clean)
 
 /*
  * On a disk holes are expensive: only long ones are made.  A private copy of the file would show the file's old
- * contents again.  Handlers of memory events are told of memory that the heap returns, but not of holes.
+ * contents again.  With handlers of memory events no holes are made, because they are not
+ * announced as events.
  */
 bool units_can_release(uint64_t n)
 {

@@ -2,9 +2,9 @@
  * vmmalloc_log.c - the log of a process that rtcheck serves in place of libvmmalloc.
  *
  * A line is "libvmmalloc <pid>: " and a text, written by one call, so lines of several threads and
- * processes are never mixed.  The log's file is opened for each line: the program may close every
- * descriptor, and a descriptor of ours could be taken for one of its own.  Lines to stderr are
- * written only while that is the file of the program's start, for the same reason.
+ * processes are never mixed.  The log's file is opened for each line, since the program may close every
+ * descriptor and reuse its number.  Lines to stderr are written only while descriptor 2 is the file that it was
+ * at the program's start.
  *
  * Nothing is logged in a sandbox, which may forbid these calls.
  */

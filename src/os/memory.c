@@ -107,17 +107,16 @@ void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset)
     return map(at, bytes, PROT_NONE, flags, fd, offset);
 }
 
-/* An old size of 0 means: leave the old mapping as it is. */
+/* mremap with an old size of 0 adds a mapping of the same pages, and keeps the old one. */
 int os_map_again(void *from, size_t bytes, void *to)
 {
     void *p = (void *)CALL6(SYS_mremap, from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to, 0);
     return os_failed(p) ? (int)(intptr_t)p : 0;
 }
 
-int os_replace_by_file(void *at, size_t bytes, int protection, bool shared, int fd, uint64_t offset)
+int os_replace_by_copy(void *at, size_t bytes, int protection, int fd, uint64_t offset)
 {
-    int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_NORESERVE;
-    void *p = map(at, bytes, protection, flags, fd, offset);
+    void *p = map(at, bytes, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, offset);
     return os_failed(p) ? (int)(intptr_t)p : 0;
 }
 

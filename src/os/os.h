@@ -84,11 +84,9 @@ void *os_reserve_file(void *at, int fd, size_t bytes, uint64_t offset);
  */
 int os_map_again(void *from, size_t bytes, void *to);
 /*
- * Replace a mapping of the runtime by one of a file.  shared: not a private copy.  No thread sees a
- * state in between.
+ * Replace a mapping of the runtime by a private mapping of a file.  No thread sees a state in between.
  */
-int os_replace_by_file(void *at, size_t bytes, int protection, bool shared, int fd,
-                       uint64_t offset);
+int os_replace_by_copy(void *at, size_t bytes, int protection, int fd, uint64_t offset);
 /*
  * Map a part of a file.  `at`: exactly there, or fail; NULL: anywhere.  `protection` as for mmap; shared:
  * not a private copy.
