@@ -159,6 +159,8 @@ uint64_t space_ready_bytes(void);
 uint64_t space_units_usable(void); /* with address space, ready or not */
 /* Is a unit not of the heap any more: has the program mapped over it? */
 bool space_is_foreign(uint64_t unit);
+/* The end of the units from `first` on that are all foreign, or of which none is; at most `end`. */
+uint64_t space_same_until(uint64_t first, uint64_t end);
 /*
  * A range of units above the heap's end that the program has mapped over.  A request to make units
  * ready never extends beyond the start of the next hole.

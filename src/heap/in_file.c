@@ -114,10 +114,8 @@ static bool each_unready(bool (*act)(uint32_t number_1, uint64_t first, uint64_t
 {
     uint64_t end = space_units_usable();
     for (uint64_t first = space_ready_bytes() >> RTC_UNIT_SHIFT, next; first < end; first = next) {
-        bool foreign = space_is_foreign(first);
-        for (next = first + 1; next < end && space_is_foreign(next) == foreign; next++)
-            ;
-        if (!foreign && !act(number_1, first, next))
+        next = space_same_until(first, end);
+        if (!space_is_foreign(first) && !act(number_1, first, next))
             return false;
     }
     return true;

@@ -307,6 +307,28 @@ bool space_is_foreign(uint64_t unit)
            UNIT_FOREIGN;
 }
 
+/* The first end of a hole, either one, above `unit`; at most `end`. */
+static uint64_t border_after(uint64_t unit, uint64_t end)
+{
+    for (uint32_t i = 0; i < space.holes; i++) {
+        const struct hole *h = &space.hole[i];
+        uint64_t border = h->first > unit ? h->first : h->end;
+        if (border > unit)
+            return border < end ? border : end;
+    }
+    return end;
+}
+
+uint64_t space_same_until(uint64_t first, uint64_t end)
+{
+    uint64_t used = atomic_load_explicit(&heap.bytes, memory_order_relaxed) >> RTC_UNIT_SHIFT;
+    uint64_t next = first;
+    do
+        next = next < used ? next + 1 : border_after(next, end);
+    while (next < end && space_is_foreign(next) == space_is_foreign(first));
+    return next;
+}
+
 /* Copy the units in use; free runs, clean or dirty, and foreign units are left out. */
 static void copy_in_use(char *to, const char *from, _Atomic uint32_t *progress)
 {
@@ -356,10 +378,8 @@ static bool replace_all(void)
 {
     uint64_t end = space.usable_units;
     for (uint64_t first = 0, next; first < end; first = next) {
-        bool foreign = space_is_foreign(first);
-        for (next = first + 1; next < end && space_is_foreign(next) == foreign; next++)
-            ;
-        if (!foreign && !replace(first, next))
+        next = space_same_until(first, end);
+        if (!space_is_foreign(first) && !replace(first, next))
             return false;
     }
     return true;

@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 
 #include "heap_alone.h"
+#include "heap_priv.h"
 #include "../chance.h"
 
 #include <cmocka.h>
@@ -513,6 +514,19 @@ static void make_foreign(uint32_t at, uint32_t n)
     units_make_foreign(at, at + n);
 }
 
+/* Parts of [first, end) that are foreign or not, below and above the heap's end, as the model has them. */
+static void check_borders(uint64_t first, uint64_t end)
+{
+    for (uint64_t next; first < end; first = next) {
+        bool foreign = model.owner[first] == FOREIGN;
+        next = space_same_until(first, end);
+        MUST(next > first && next <= end && space_is_foreign(first) == foreign);
+        for (uint64_t i = first; i < next; i++)
+            MUST((model.owner[i] == FOREIGN) == foreign);
+        MUST(next == end || (model.owner[next] == FOREIGN) != foreign);
+    }
+}
+
 static void check_foreign(void)
 {
     uint32_t end = heap_end(), units = 0;
@@ -523,6 +537,7 @@ static void check_foreign(void)
     uint64_t total, unused;
     heap_totals(&total, &unused);
     MUST(total == heap.bytes && unused == units * UNIT_BYTES);
+    check_borders(1 + chance(end + 200), end + 200 + chance(100));
 }
 
 /* Foreign units lie between free ones and above the end: no block ever gets one. */
