@@ -184,6 +184,7 @@ bool space_has_huge(void);
 
 /* ---- in_file.c ------------------------------------------------------------------------------- */
 
+extern HIDDEN bool heap_can_collapse;   /* shared heap: its pages may be made huge pages */
 extern HIDDEN uint32_t heap_hole_units; /* of the shortest hole that is made in the file */
 /* heap=file: take and reserve a heap of the file.  NULL: none. */
 void *in_file_start(uint64_t *bytes);

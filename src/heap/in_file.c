@@ -33,6 +33,7 @@
 #define HOLE_UNITS_ON_DISK 16u
 
 enum heap_backing heap_backing;
+bool heap_can_collapse;
 uint32_t heap_hole_units = 1;
 
 /* Map a heap of the file.  Return its address, and its size in bytes; NULL: there is none. */
@@ -48,14 +49,15 @@ void *in_file_start(uint64_t *bytes)
     *bytes = heap_file_bytes();
     if (!taken)
         return NULL;
-    char *whole = os_reserve(NULL, *bytes + UNIT_BYTES, false);
-    char *at = (char *)align_up((uintptr_t)whole, UNIT_BYTES);
+    char *whole = os_reserve(NULL, *bytes + HUGE_PAGE_BYTES, false);
+    char *at = (char *)align_up((uintptr_t)whole, HUGE_PAGE_BYTES);
     if (os_failed(whole) || heap_file_map(taken, 0, *bytes, at)) {
         heap_file_drop(taken);
         return NULL;
     }
     heap_file_use(taken);
-    heap_hole_units = run_is_in_memory() ? 1 : HOLE_UNITS_ON_DISK;
+    heap_can_collapse = run_is_in_memory();
+    heap_hole_units = heap_can_collapse ? 1 : HOLE_UNITS_ON_DISK;
     heap_backing = HEAP_IN_FILE;
     return at;
 }

@@ -264,6 +264,8 @@ static bool ready_heap(uint64_t bytes)
     uint64_t step = space.ready_bytes / STEP_SHARE;
     step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > STEP_BYTES_MAX ? STEP_BYTES_MAX : step;
     uint64_t want = align_up(bytes + step, STEP_BYTES_MIN), hole = space_next_hole().first;
+    if (heap_in_file())
+        want = align_up(want, HUGE_PAGE_BYTES); /* a huge page has one protection */
     if (want >> RTC_UNIT_SHIFT > hole)
         want = hole << RTC_UNIT_SHIFT;
     uint64_t tries[] = {want, align_up(bytes, UNIT_BYTES)};

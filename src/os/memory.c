@@ -22,6 +22,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #define MADV_GUARD_REMOVE 103
@@ -178,6 +181,11 @@ int os_populate(void *at, size_t bytes)
         return populate_by_kernel_writes(at, bytes);
     }
     return err;
+}
+
+int os_collapse(void *at, size_t bytes)
+{
+    return advise(at, bytes, MADV_COLLAPSE);
 }
 
 /*

@@ -119,6 +119,11 @@ int os_unguard(void *at, size_t bytes);
  * SIGBUS in the program.  The range must be writable.
  */
 int os_populate(void *at, size_t bytes);
+/*
+ * Put a mapping of a file in memory on transparent huge pages (MADV_COLLAPSE), whatever is configured
+ * for shared memory.  Each needs at least one populated page; its other pages become populated.
+ */
+int os_collapse(void *at, size_t bytes);
 /* Is the page of an address readable?  Also valid for non-canonical addresses. */
 bool os_is_readable(uintptr_t at);
 /*

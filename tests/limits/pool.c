@@ -118,6 +118,24 @@ static int cold(unsigned mib)
     return 0;
 }
 
+/* Of the blocks' memory, in a mapping of shared memory: the part on huge pages. */
+static int huge(unsigned mib)
+{
+    for (unsigned i = 0; i < mib << 10; i++) {
+        char *p = malloc(1000);
+        if (!p)
+            return 2;
+        memset(p, 1, 1000);
+    }
+    char line[512];
+    unsigned long sum = 0, kib;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    while (f && fgets(line, sizeof line, f))
+        sum += sscanf(line, "ShmemPmdMapped: %lu", &kib) == 1 ? kib : 0;
+    printf("%lu\n", sum >> 10);
+    return f ? fclose(f) : 3;
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
 static int children(unsigned count)
@@ -290,6 +308,7 @@ int main(int argc, char **argv)
            : strcmp(mode, "fill") == 0      ? fill(*more)
            : strcmp(mode, "scattered") == 0 ? scattered(count)
            : strcmp(mode, "cold") == 0      ? cold(count)
+           : strcmp(mode, "huge") == 0      ? huge(count)
            : strcmp(mode, "children") == 0  ? children(count)
            : strcmp(mode, "family") == 0    ? family(argv[0])
            : strcmp(mode, "calls") == 0     ? calls()

@@ -4,6 +4,8 @@ program's own calls on pages of its heap."""
 # rtc-test: limits_pool ci 240
 # rtc-test: limits_pool_full full 600 --full
 # rtc-test: limits_pool_root ci,root 120 --only full_tmpfs --only cold --only start
+import ctypes
+import mmap
 import os
 import re
 import resource
@@ -11,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../stress')
@@ -300,6 +303,42 @@ def cold(stage):
         os.rmdir(group)
 
 
+def collapsible(mib):
+    """MiB of a new file in memory that the kernel puts on huge pages when this process asks for it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    file = os.memfd_create('probe')
+    os.ftruncate(file, mib * MIB)
+    space = libc.mmap(None, (mib + 2) * MIB, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    at = (space + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
+    libc.mmap(at, mib * MIB, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | 0x10, file, 0)  # MAP_FIXED
+    done = 0
+    for page in range(at, at + mib * MIB, 2 * MIB):
+        ctypes.memset(page, 1, 1)
+        done += 2 * (libc.madvise(page, 2 * MIB, 25) == 0)  # MADV_COLLAPSE
+    libc.munmap(ctypes.c_void_p(space), ctypes.c_size_t((mib + 2) * MIB))
+    os.close(file)
+    return done
+
+
+def huge_pages(stage):
+    """A heap in a file in memory is on huge pages, if the kernel has them."""
+    if collapsible(96) < 96:
+        raise Lacking('the kernel has no huge pages for a file in memory')
+    printed = []
+    with tempfile.TemporaryDirectory(dir='/dev/shm') as in_memory:
+        for how, options in ('launcher', ()), ('launcher', ['pool-dir=' + in_memory]), ('hand', ['pool-dir=' + in_memory]):
+            run = pool(stage, ['huge', 96], how, size='256m', options=options).wait()
+            must(run.status == 0 and run.report.in_control and int(run.out) >= 64, how, options, run.status, run.out, run.err)
+            printed.append('%s %s MiB' % (how, run.out.decode().strip()))
+    drop_in = {'LD_PRELOAD': stage.library, 'VMMALLOC_POOL_DIR': '/dev/shm', 'VMMALLOC_POOL_SIZE': str(200 * MIB)}
+    run = Run(stage, [stage.program('limits/pool'), 'huge', '96'], how='plain', env=drop_in).wait()
+    must(run.status == 0 and int(run.out) >= 64, 'libvmmalloc', run.status, run.out, run.err)
+    return ', '.join(printed)
+
+
 # ---- processes -----------------------------------------------------------------------------
 
 def children(stage):
@@ -364,4 +403,4 @@ def calls(stage):
 
 
 if __name__ == '__main__':
-    main([(check.__name__, check) for check in (start, in_folder, keep_pool, full_tmpfs, truncated, scattered, cold, children, family, calls)])
+    main([(check.__name__, check) for check in (start, in_folder, keep_pool, full_tmpfs, truncated, scattered, cold, huge_pages, children, family, calls)])
