@@ -3,7 +3,7 @@
 program's own calls on pages of its heap."""
 # rtc-test: limits_pool ci 240
 # rtc-test: limits_pool_full full 600 --full
-# rtc-test: limits_pool_root ci,root 120 --only full_tmpfs --only cold --only start
+# rtc-test: limits_pool_root ci,root 120 --only full_tmpfs --only cold --only start --only hugetlbfs
 import ctypes
 import mmap
 import os
@@ -228,6 +228,22 @@ def namespace(folder, mib):
     return ['unshare', '-Urm', 'sh', '-c', 'mount -t tmpfs -o size=%dm none %s && exec "$@"' % (mib, folder), 'sh']
 
 
+def hugetlbfs(stage):
+    """Its pages are too large for the heap: the launcher refuses it, and by hand another folder is used."""
+    folder = stage.room()
+    scene = ['unshare', '-m', 'sh', '-c', 'mount -t hugetlbfs none %s && chmod 777 %s && exec "$@"' % (folder, folder), 'sh']
+    if subprocess.run(scene + ['true'], stderr=subprocess.DEVNULL).returncode != 0:
+        raise Lacking('hugetlbfs cannot be mounted')
+    argv, options = [stage.program('limits/needs'), '1'], ['heap=file', 'pool-dir=' + folder]
+    refused(Run(stage, argv, options=options, wrap=scene), 'hugetlbfs has no small pages')
+    run = Run(stage, argv, how='hand', options=options, wrap=scene).wait()
+    must(run.status == 0 and 'no run file could be made in pool_dir' in run.log, run.status, run.err, run.log)
+    drop_in = {'LD_PRELOAD': stage.library, 'VMMALLOC_POOL_DIR': folder, 'VMMALLOC_POOL_SIZE': str(20 * MIB + 4096)}
+    run = Run(stage, argv, how='plain', env=drop_in, wrap=scene).wait()
+    wanted = ('Error (libvmmalloc): the pool could not be created in %s: Invalid argument\n' % folder).encode()
+    must(run.status == -signal.SIGABRT and run.err == wanted, 'libvmmalloc', run.status, run.err)
+
+
 def full_tmpfs(stage):
     """A full file system: malloc fails, the program goes on, and the report names the folder; also after SIGKILL."""
     for how in HOWS:
@@ -403,4 +419,4 @@ def calls(stage):
 
 
 if __name__ == '__main__':
-    main([(check.__name__, check) for check in (start, in_folder, keep_pool, full_tmpfs, truncated, scattered, cold, huge_pages, children, family, calls)])
+    main([(check.__name__, check) for check in (start, in_folder, keep_pool, full_tmpfs, truncated, scattered, cold, huge_pages, hugetlbfs, children, family, calls)])

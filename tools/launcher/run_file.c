@@ -256,6 +256,7 @@ static const char *folder_of_heap(const struct options *o)
 static int check_folder(const char *dir, char err[TOOLS_ERROR_BYTES])
 {
     struct stat st;
+    struct statfs fs;
     if (dir[0] != '/')
         return fail(err, -EINVAL, "pool-dir %.200s: not an absolute path", dir);
     if (stat(dir, &st) != 0)
@@ -264,6 +265,9 @@ static int check_folder(const char *dir, char err[TOOLS_ERROR_BYTES])
         return fail(err, -ENOTDIR, "pool-dir %.200s: %s", dir, strerror(ENOTDIR));
     if (access(dir, W_OK | X_OK) != 0)
         return fail(err, -errno, "pool-dir %.200s: %s", dir, strerror(errno));
+    if (statfs(dir, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC)
+        return fail(err, -EINVAL,
+                    "pool-dir %.150s: hugetlbfs has no small pages; /dev/shm has huge ones, too", dir);
     return 0;
 }
 
