@@ -267,7 +267,8 @@ static int check_folder(const char *dir, char err[TOOLS_ERROR_BYTES])
         return fail(err, -errno, "pool-dir %.200s: %s", dir, strerror(errno));
     if (statfs(dir, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC)
         return fail(err, -EINVAL,
-                    "pool-dir %.150s: hugetlbfs has no small pages; /dev/shm has huge ones, too", dir);
+                    "pool-dir %.150s: hugetlbfs has no small pages; /dev/shm has huge ones, too",
+                    dir);
     return 0;
 }
 
