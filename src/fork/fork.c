@@ -500,7 +500,10 @@ static void begin_child(void)
     parts_after_fork(lease);
     request.first_depot_chunk = depot_next_chunk();
     image_start(&request);
-    heap_file_set_image();
+    if (forks.heap == FORK_HEAP_SHARED)
+        heap_file_set_shared();
+    else
+        heap_file_set_image();
     if (!run_header())
         large_start(); /* records are private: later there may be no memory for them */
     if (lease)

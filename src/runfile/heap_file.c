@@ -177,6 +177,16 @@ void heap_file_set_image(void)
     while (!atomic_compare_exchange_weak(owner, &was, now));
 }
 
+void heap_file_set_shared(void)
+{
+    if (!heaps.used)
+        return;
+    _Atomic uint64_t *owner = &slot_of(heaps.used - 1)->owner;
+    uint64_t was = atomic_load(owner);
+    while (!atomic_compare_exchange_weak(owner, &was, heap_owner(PID_UNKNOWN, (uint32_t)was)))
+        ;
+}
+
 void heap_files_after_exec(void)
 {
     uint32_t pid = image_pid();

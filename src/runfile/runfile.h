@@ -93,6 +93,8 @@ uint32_t heap_file_used(void);
 /* To which process the heap of a forked child belongs. */
 void heap_file_set_pid(uint32_t number_1, uint32_t pid);
 void heap_file_set_image(void); /* this image has its number now */
+/* A forked child shares its parent's heap: no process empties it but the launcher, after the last one. */
+void heap_file_set_shared(void);
 /* Give back the heap of the image that this one has replaced by exec. */
 void heap_files_after_exec(void);
 

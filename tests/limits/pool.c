@@ -155,6 +155,8 @@ static int children(unsigned count)
     }
     puts(bad ? "a child failed" : "all ended");
     wait_for_end();
+    for (unsigned long i = 0; i < MIB; i++)
+        bad |= own[i] != 1;
     free(own);
     return bad;
 }
