@@ -402,7 +402,7 @@ bool report_print_one(struct report *r, const char *id, FILE *out, const struct 
  * Nothing is printed on failure: -ENODATA: the file has no heap; -ENOENT: there is no such block or
  * finding; -EINVAL: the id is ambiguous.  Call after report_collect.
  */
-int report_print_bytes(struct report *r, const char *given, FILE *out,
+int report_print_bytes(struct report *r, const char *given, uint32_t pid, FILE *out,
                        const struct print_options *how, char *err, size_t room);
 bool report_is_address(const char *given); /* is it an address for report_print_bytes? */
 
@@ -410,7 +410,7 @@ bool report_is_address(const char *given); /* is it an address for report_print_
  * Write the heap in the run file as an ELF core file, which replaces a file at `path`.  -ENODATA: the
  * run file has no heap; -errno: it could not be written.  Call it instead of report_collect.
  */
-int report_write_core(struct report *r, const char *path, char *err, size_t room);
+int report_write_core(struct report *r, const char *path, uint32_t pid, char *err, size_t room);
 
 /*
  * Print the mappings that processes of the run have made and removed by calls, and the caller of

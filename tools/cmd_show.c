@@ -1,9 +1,10 @@
 /*
  * cmd_show.c - `rtcheck show ID [FILE]`: print all data of one error, leak or record of a run;
- * `rtcheck show --bytes ID|ADDRESS [FILE]`: print the bytes of its block.
+ * `rtcheck show --bytes ID|ADDRESS [FILE [PID]]`: print the bytes of its block.
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 
 #include "format/bits.h"
 #include "tools.h"
@@ -13,6 +14,7 @@ enum { STATUS_NO_SUCH_ID = 1 };
 struct request {
     const char *given; /* an id, or its beginning; with --bytes also an address */
     const struct options *options;
+    uint32_t pid; /* of the process with the block; 0: any */
     bool wants_bytes;
     bool searches; /* files that cannot be read are passed over: they may just be removed */
     int status;
@@ -41,10 +43,10 @@ static int show_bytes_in(struct report *r, struct request *request, const char *
     bool is_paged = pager_start(&pager);
 
     how.all = option_flag(request->options, "all"); /* also in a log */
-    int bad = report_print_bytes(r, request->given, stdout, &how, why, sizeof why);
+    int bad = report_print_bytes(r, request->given, request->pid, stdout, &how, why, sizeof why);
 
     if (is_paged && !pager_end(&pager) && !bad)
-        bad = report_print_bytes(r, request->given, stdout, &how, why, sizeof why);
+        bad = report_print_bytes(r, request->given, request->pid, stdout, &how, why, sizeof why);
     if (!bad) {
         request->status = fflush(stdout) != 0 || ferror(stdout)
                               ? print_failure("the bytes cannot be written")
@@ -124,8 +126,12 @@ static int show_id(struct options *o, int count, char **operands)
         .searches = count < 2,
     };
     char err[TOOLS_ERROR_BYTES] = "", running[PATH_MAX];
-    const char *file = count == 2 ? operands[1] : NULL;
+    const char *file = count >= 2 ? operands[1] : NULL;
 
+    if (count == 3 && (!request.wants_bytes || !is_pid(operands[2])))
+        return print_failure("a third operand is the id of a process, with --bytes");
+    if (count == 3 || (file && is_pid(file)))
+        request.pid = (uint32_t)strtoul(operands[count - 1], NULL, 10);
     if (file && is_pid(file) && request.wants_bytes) {
         if (find_run_of_process(file, running, sizeof running, err))
             return print_failure(err);
@@ -137,19 +143,20 @@ static int show_id(struct options *o, int count, char **operands)
         return request.status;
     if (!*request.err) /* there was no run */
         return *err ? print_failure(err) : request.status;
-    fprintf(stderr, "rtcheck: %s%s\n", request.err, count == 2 ? "" : ", nor in an older run");
+    fprintf(stderr, "rtcheck: %s%s\n", request.err, file ? "" : ", nor in an older run");
     return STATUS_NO_SUCH_ID;
 }
 
 const struct verb verb_show = {
     .name = "show",
-    .usage = "show [OPTION]... ID|ADDRESS [FILE]",
+    .usage = "show [OPTION]... ID|ADDRESS [FILE [PID]]",
     .about = "Prints all data of one error, leak or record of a run, by default the\n"
              "newest that has it.  ID may be shortened.  With --bytes, or for an ADDRESS\n"
              "(0x...), it prints the bytes of the block, by default of the newest run, or\n"
-             "of a running process: FILE may be its id.  The run needs --heap=file.",
+             "of a running process: FILE may be its id.  PID is the process with the block,\n"
+             "by default the first that has one.  The run needs --heap=file.",
     .has_effect = has_effect,
     .least = 1,
-    .most = 2,
+    .most = 3,
     .act = show_id,
 };

@@ -5,6 +5,16 @@
  * process was killed while it copied a slab after a fork, two current copies of the slab remain: the
  * one with the higher epoch is valid.  Offsets of parts are checked against the heap's size, which
  * verify.c does not know.
+ *
+ * A forked child has records only of slabs and blocks that it has changed.  The others are in its
+ * parent's segments, by its lease: those that were current in the lease's epoch, also if the parent has
+ * superseded them since.  The parent's own parent follows by the parent's lease.  Epochs increase from
+ * parent to child, so of parts that overlap the one with the highest epoch is the latest.  If the child
+ * has freed all of a slab and given it back, no record is left that says so: such blocks are marked as
+ * inherited.
+ *
+ * With --fork=private a child has no heap in the file.  Its blocks from before the fork are in that of its
+ * ancestor, whose heap has been private memory since the same fork or an earlier one.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -25,19 +35,25 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Which heap of the file is the image's?  Before minor version 17 there was one. */
+/*
+ * Which heap of the file is the image's?  Before minor version 17 there was one.  Of a heap that forked children
+ * share no process is the owner (runfile/heap_file.c).
+ */
 static bool heap_number(const struct run_header *run, const struct image_header *image,
-                        uint32_t *number)
+                        uint32_t *number, bool *is_shared)
 {
     const struct heap_slot *slots = run->heap_count ? run_heap_slots(run) : NULL;
 
     *number = 0;
+    *is_shared = false;
     if (!slots)
         return image->pid == atomic_load_explicit(&run->heap_taken, memory_order_relaxed);
-    for (; *number < run->heap_count; (*number)++)
-        if ((uint32_t)atomic_load_explicit(&slots[*number].owner, memory_order_relaxed) ==
-            image->image)
+    for (; *number < run->heap_count; (*number)++) {
+        uint64_t owner = atomic_load_explicit(&slots[*number].owner, memory_order_relaxed);
+        *is_shared = owner >> 32 == UINT32_MAX;
+        if ((uint32_t)owner == image->image)
             return true;
+    }
     return false;
 }
 
@@ -51,10 +67,11 @@ static bool heap_of_image(const struct view *v, const struct image_header *image
     uint64_t bytes = atomic_load_explicit(&image->heap_bytes, memory_order_relaxed), stored;
     uint32_t flags = atomic_load_explicit(&image->flags, memory_order_relaxed), number;
 
-    if (!(flags & IMAGE_HEAP_IN_FILE) || !heap_number(run, image, &number))
+    if (!(flags & IMAGE_HEAP_IN_FILE) || !heap_number(run, image, &number, &h->is_shared))
         return false;
     h->offset = run->heap_offset + number * run->heap_bytes;
     h->is_left = flags & IMAGE_HEAP_LEFT;
+    h->owner = NULL;
     h->base = image->heap_base;
     h->bytes = least(bytes, run->heap_bytes);
     stored = v->stored_bytes > h->offset ? v->stored_bytes - h->offset : 0;
@@ -62,7 +79,7 @@ static bool heap_of_image(const struct view *v, const struct image_header *image
     return h->base % PAGE_BYTES == 0 && h->base <= UINT64_MAX - h->bytes;
 }
 
-static bool image_find_heap(struct report *r, struct image *image, struct heap *h)
+static bool image_own_heap(struct report *r, const struct image *image, struct heap *h)
 {
     struct area_copy copy;
     bool found;
@@ -72,8 +89,21 @@ static bool image_find_heap(struct report *r, struct image *image, struct heap *
         return false;
     found = copy_image(&copy) && heap_of_image(&r->view, copy_image(&copy), h);
     area_copy_drop(&copy);
-    h->image = found ? image : NULL;
     return found;
+}
+
+/* The image's own heap, or the one from which a fork has made it private. */
+static bool image_find_heap(struct report *r, struct image *image, struct heap *h)
+{
+    struct image *owner = image;
+
+    while (owner && !image_own_heap(r, owner, h))
+        owner = image_parent(r, owner);
+    if (!owner || (owner != image && !h->is_left && !h->is_shared))
+        return false; /* the owner's heap is in the file again: it has changed since the fork */
+    h->image = image;
+    h->owner = owner;
+    return true;
 }
 
 /* Why there is no heap; NULL: it may be there. */
@@ -110,7 +140,20 @@ static bool add_part(struct heap *h, struct heap_part part)
     return true;
 }
 
-static bool add_large(struct heap *h, const struct segment *s)
+/* The image whose records are read: that of the heap, or an ancestor, as it was in an epoch. */
+struct whose {
+    struct heap *heap;
+    const struct image *image;
+    bool is_past;
+    uint64_t last_epoch;
+};
+
+static bool is_seen(const struct whose *w, uint64_t epoch, bool is_superseded)
+{
+    return w->is_past ? epoch <= w->last_epoch : !is_superseded;
+}
+
+static bool add_large(const struct whose *w, const struct segment *s)
 {
     uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
     bool any = false;
@@ -119,16 +162,16 @@ static bool add_large(struct heap *h, const struct segment *s)
         const struct large_record *l = segment_item(s, i);
         enum block_state state =
             word_state(atomic_load_explicit(&l->block.word, memory_order_relaxed));
-        if (state != BLOCK_NEVER && state != BLOCK_FREE &&
-            !atomic_load_explicit(&l->superseded, memory_order_relaxed) &&
-            add_part(h, (struct heap_part){l->unit, l->units, l->epoch, NULL, l}))
+        bool superseded = atomic_load_explicit(&l->superseded, memory_order_relaxed) != 0;
+        if (state != BLOCK_NEVER && state != BLOCK_FREE && is_seen(w, l->epoch, superseded) &&
+            add_part(w->heap, (struct heap_part){l->unit, l->units, l->epoch, NULL, l, w->is_past}))
             any = true;
     }
     return any;
 }
 
 /* Add the parts whose records are in this copy.  false: there are none. */
-static bool add_parts(struct heap *h, const struct area_copy *copy)
+static bool add_parts(const struct whose *w, const struct area_copy *copy)
 {
     const struct segment *s;
     uint64_t off = 0;
@@ -136,12 +179,15 @@ static bool add_parts(struct heap *h, const struct area_copy *copy)
 
     while ((s = copy_next_segment(copy, &off))) {
         uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
-        if (atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+        uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
+        bool is_superseded = state == SEGMENT_SUPERSEDED;
+        if (state != SEGMENT_CURRENT && !is_superseded)
             continue;
-        if (s->kind == SEGMENT_LARGE)
-            any |= add_large(h, s);
-        else if (s->kind == SEGMENT_SLAB)
-            any |= add_part(h, (struct heap_part){s->index, s->units, epoch, s, NULL});
+        if (s->kind == SEGMENT_LARGE && !is_superseded)
+            any |= add_large(w, s);
+        else if (s->kind == SEGMENT_SLAB && is_seen(w, epoch, is_superseded))
+            any |= add_part(w->heap,
+                            (struct heap_part){s->index, s->units, epoch, s, NULL, w->is_past});
     }
     return any;
 }
@@ -156,6 +202,7 @@ static int compare_parts(const void *a_, const void *b_)
     return a->epoch == b->epoch ? 0 : a->epoch > b->epoch ? -1 : 1;
 }
 
+/* Of parts that overlap the one with the highest epoch stays. */
 static void sort_parts(struct heap *h)
 {
     uint32_t kept = 0;
@@ -163,26 +210,61 @@ static void sort_parts(struct heap *h)
     if (h->part_count == 0)
         return;
     qsort(h->parts, h->part_count, sizeof h->parts[0], compare_parts);
-    for (uint32_t i = 0; i < h->part_count; i++)
-        if (kept == 0 || h->parts[kept - 1].unit != h->parts[i].unit)
-            h->parts[kept++] = h->parts[i];
+    for (uint32_t i = 0; i < h->part_count; i++) {
+        const struct heap_part new = h->parts[i];
+        while (kept > 0 && h->parts[kept - 1].unit + h->parts[kept - 1].units > new.unit &&
+               h->parts[kept - 1].epoch < new.epoch)
+            kept--;
+        if (kept == 0 || h->parts[kept - 1].unit + h->parts[kept - 1].units <= new.unit)
+            h->parts[kept++] = new;
+    }
     h->part_count = kept;
 }
 
-static void read_parts(struct heap *h)
+static void read_parts_of(const struct whose *w)
 {
+    struct heap *h = w->heap;
     struct report *r = h->report;
 
     for (uint32_t area = 1; area < view_area_end(&r->view); area++) {
         struct area_copy copy;
-        if (!area_is_of(r, area, h->image->number) || !read_good_area(r, h->image, area, &copy))
+        if (!area_is_of(r, area, w->image->number) || !read_good_area(r, w->image, area, &copy))
             continue;
-        if (!add_parts(h, &copy)) {
+        if (!add_parts(w, &copy)) {
             area_copy_drop(&copy);
             continue;
         }
         h->areas = grow(h->areas, h->area_count, sizeof copy);
         h->areas[h->area_count++] = copy;
+    }
+}
+
+/* The lease by which an image reads its parent's records.  NULL: it has none, or another fork has it now. */
+static const struct lease *lease_of(const struct report *r, const struct image *image)
+{
+    const struct lease *lease;
+
+    if (image->lease == 0 || image->lease > r->view.run->lease_count)
+        return NULL;
+    lease = view_lease(&r->view, image->lease - 1);
+    return lease->parent == image->parent &&
+                   atomic_load_explicit(&lease->child, memory_order_relaxed) == image->number
+               ? lease
+               : NULL;
+}
+
+/* The parts of the image, and those that it and its ancestors have inherited.  Numbers decrease to the parent. */
+static void read_parts(struct heap *h)
+{
+    struct whose w = {.heap = h, .image = h->image, .last_epoch = UINT64_MAX};
+    const struct lease *lease;
+
+    read_parts_of(&w);
+    while ((lease = lease_of(h->report, w.image)) && (w.image = image_parent(h->report, w.image)) &&
+           !w.image->refused) {
+        w.is_past = true;
+        w.last_epoch = least(w.last_epoch, lease->epoch);
+        read_parts_of(&w);
     }
     sort_parts(h);
 }
@@ -211,12 +293,28 @@ int heap_open(struct report *r, struct heap *h, uint32_t number, char *err, size
         return refuse(err, room,
                       number == 0
                           ? "the records of the process with the heap are not in the file"
-                          : "the heap of the process with this block is not in the file: it was "
-                            "private memory, or another process has taken its place");
+                          : "the heap of the process is not in the file: a fork made it private "
+                            "memory, or another process has taken its place");
     h->chunk = xalloc(malloc(CHUNK_BYTES));
     read_settings(h);
     read_parts(h);
     return 0;
+}
+
+int heap_image_of(const struct report *r, uint32_t pid, uint32_t *number, char *err, size_t room)
+{
+    bool is_comparable = false;
+
+    *number = 0;
+    for (const struct image *image = r->images; image && pid != 0; image = image->hh.next) {
+        is_comparable |= image->pid_known || r->view.finished;
+        if (image->pid == pid)
+            *number = image->number;
+    }
+    if (*number != 0 || !is_comparable)
+        return 0;
+    snprintf(err, room, "the run has no process %u", pid);
+    return -ENODATA;
 }
 
 void heap_close(struct heap *h)
@@ -315,6 +413,16 @@ static void find_fill(const struct heap *h, struct heap_block *b)
                                         : (uint64_t)(uint8_t)(fill - 1) * 0x0101010101010101ull;
 }
 
+/*
+ * After a fork that made the heap private, threads have other numbers.  The owner of the heap keeps its
+ * threads: of its blocks it is not known.
+ */
+static bool is_after_fork(const struct heap *h, const struct heap_block *b)
+{
+    return h->is_left && h->owner != h->image && !b->is_inherited &&
+           word_thread(b->word) >= h->image->first_thread;
+}
+
 bool heap_find(const struct heap *h, uint64_t address, struct heap_block *b)
 {
     uint64_t offset = address - h->base, unit = offset >> RTC_UNIT_SHIFT; /* wraps below the heap */
@@ -331,6 +439,8 @@ bool heap_find(const struct heap *h, uint64_t address, struct heap_block *b)
     else if (!find_slot(h, &h->parts[n - 1], offset - (h->parts[n - 1].unit << RTC_UNIT_SHIFT), b))
         return false;
     find_fill(h, b);
+    b->is_inherited = h->parts[n - 1].is_inherited;
+    b->is_lost = is_after_fork(h, b);
     return true;
 }
 

@@ -20,11 +20,14 @@ struct heap_part {
     uint64_t epoch;
     const struct segment *slab; /* NULL: a large block */
     const struct large_record *large;
+    bool is_inherited; /* an ancestor's record, which the image has not changed */
 };
 
 struct heap {
     struct report *report;
     struct image *image;
+    struct image
+        *owner;      /* of the heap in the file: an ancestor if a fork made the image's private */
     uint64_t base;   /* the address of the first byte in the process */
     uint64_t offset; /* the same byte in the file */
     uint64_t bytes;
@@ -32,6 +35,7 @@ struct heap {
     uint32_t area_count;
     struct heap_part *parts; /* by unit, each unit once */
     uint32_t part_count;
+    bool is_shared;    /* by forked children, with --fork=shared */
     bool is_left;      /* the bytes are those before a fork: the heap is private memory since */
     bool has_guards;   /* blocks may be guarded: redzones end with their page */
     uint32_t wide;     /* --redzone-size; 0: the default */
@@ -49,14 +53,22 @@ struct heap_block {
     uint64_t before, after, tail, room;
     uint64_t fill; /* word that a freed block is filled with */
     bool is_large, has_fill;
+    bool is_inherited; /* its record is that of a fork: perhaps it was freed since */
+    bool is_lost; /* allocated or freed after a fork made the heap private: no bytes in the file */
 };
 
 /*
- * Open the heap of the image with this number, 0: of the first that has one in the file.  -ENODATA: the file
- * has none; err has the reason, and which option is needed.  Call after images were read.
+ * Open the heap of the image with this number, 0: of the first that has one in the file.  If a fork made the
+ * image's heap private, the file has what was in its ancestor's before.  -ENODATA: the file has nothing of it;
+ * err has the reason, and which option is needed.  Call after images were read.
  */
 int heap_open(struct report *r, struct heap *h, uint32_t number, char *err, size_t room);
 void heap_close(struct heap *h);
+/*
+ * Set *number to the image of a process, to the last one if it has executed programs; to 0, any image, if pid
+ * is 0 or the run's process ids are those of another namespace.  -ENODATA: the run has no such process.
+ */
+int heap_image_of(const struct report *r, uint32_t pid, uint32_t *number, char *err, size_t room);
 
 /* Find the block or freed block whose slot or units have this address. */
 bool heap_find(const struct heap *h, uint64_t address, struct heap_block *b);

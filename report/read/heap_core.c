@@ -195,15 +195,18 @@ static int core_put(FILE *out, void *core)
     return err;
 }
 
-int report_write_core(struct report *r, const char *path, char *err, size_t room)
+int report_write_core(struct report *r, const char *path, uint32_t pid, char *err, size_t room)
 {
     struct core c = {0};
+    uint32_t number;
     int bad = images_refresh(r);
 
     if (bad)
         snprintf(err, room, "%.300s: the run's tables are damaged", r->view.name);
     if (!bad)
-        bad = heap_open(r, &c.heap, 0, err, room);
+        bad = heap_image_of(r, pid, &number, err, room);
+    if (!bad)
+        bad = heap_open(r, &c.heap, number, err, room);
     if (bad)
         return bad;
     ranges_make(&c);

@@ -18,6 +18,7 @@
 #define FIRST_BYTES 256u /* of a long block */
 #define LAST_BYTES 64u
 #define POINTERS_MAX 8u /* printed, unless all are */
+#define OTHERS_MAX 5u
 #define LABEL 14
 #define CHAIN_FUNCTIONS 3u
 
@@ -93,22 +94,45 @@ static int meant_of(struct report *r, const char *given, struct meant *m, char *
     return -ENOENT;
 }
 
+/* The heap of an image, opened; with the block at an address. */
+static bool find_in(struct report *r, uint32_t number, uint64_t address, struct heap *h,
+                    struct heap_block *b)
+{
+    char unused[REPORT_ERROR_BYTES];
+
+    if (heap_open(r, h, number, unused, sizeof unused) != 0)
+        return false;
+    if (heap_find(h, address, b) && !b->is_lost)
+        return true;
+    heap_close(h);
+    return false;
+}
+
+static int refuse_lost(struct heap *h, char *err, size_t room)
+{
+    snprintf(
+        err, room,
+        "process %u has allocated or freed the block after a fork made its heap private memory: "
+        "its bytes are not in the file (--fork=copy keeps them)",
+        h->image->pid);
+    heap_close(h);
+    return -ENODATA;
+}
+
 /* In the heap of the finding's process; an address in the first heap that has a block there. */
 static int find(struct report *r, const struct meant *m, struct heap *h, struct heap_block *b,
                 char *err, size_t room)
 {
     int bad = heap_open(r, h, m->image, err, room);
 
-    if (bad || heap_find(h, m->address, b))
+    if (bad)
         return bad;
+    if (heap_find(h, m->address, b))
+        return b->is_lost ? refuse_lost(h, err, room) : 0;
     heap_close(h);
-    for (const struct image *image = r->images; image && m->image == 0; image = image->hh.next) {
-        if (heap_open(r, h, image->number, err, room) != 0)
-            continue;
-        if (heap_find(h, m->address, b))
+    for (const struct image *image = r->images; image && m->image == 0; image = image->hh.next)
+        if (find_in(r, image->number, m->address, h, b))
             return 0;
-        heap_close(h);
-    }
     snprintf(err, room, "there is no block at 0x%" PRIx64, m->address);
     return -ENOENT;
 }
@@ -327,6 +351,32 @@ static void process_put(const struct image *image, const struct page *page)
     fputc('\n', page->out);
 }
 
+/* Other processes with a block at the address: their contents may differ. */
+static void others_put(struct report *r, const struct heap *h, const struct meant *m,
+                       const struct page *page)
+{
+    struct heap_block block;
+    struct heap other;
+    uint32_t count = 0;
+
+    for (const struct image *image = r->images; image; image = image->hh.next) {
+        if (image == h->image || !find_in(r, image->number, m->address, &other, &block))
+            continue;
+        if (count == 0)
+            label_put("also in", page);
+        if (!page->how->deterministic && count < OTHERS_MAX)
+            fprintf(page->out, "%s%u", count ? ", " : "process ", image->pid);
+        count++;
+        heap_close(&other);
+    }
+    if (count > 0 && page->how->deterministic)
+        fprintf(page->out, "%u processes", count);
+    else if (count > OTHERS_MAX)
+        fprintf(page->out, " and %u more", count - OTHERS_MAX);
+    if (count > 0)
+        fputc('\n', page->out);
+}
+
 static void address_put(const char *before, uint64_t address, const struct page *page)
 {
     if (!page->how->deterministic)
@@ -341,7 +391,8 @@ static void head_print(const struct meant *m, const struct heap_block *b, const 
     set_colour(page, COLOUR_NONE);
     fprintf(page->out, " of %" PRIu64 " byte%s", b->bytes, b->bytes == 1 ? "" : "s");
     address_put(" at ", b->address, page);
-    fprintf(page->out, ", %s\n", state_text(b->word));
+    fprintf(page->out, ", %s%s\n", state_text(b->word),
+            b->is_inherited ? " at a fork, perhaps freed since" : "");
 }
 
 static void asked_put(const struct meant *m, const struct heap_block *b, const struct page *page)
@@ -462,12 +513,13 @@ static void block_print(struct report *r, struct heap *h, const struct meant *m,
     head_print(m, b, page);
     asked_put(m, b, page);
     process_put(h->image, page);
+    others_put(r, h, m, page);
     label_put("family", page);
     fprintf(page->out, "%s\n", family_name(word_family(b->word)));
     thread_put(r, h, b, page);
     if (h->is_left) {
         label_put("contents", page);
-        fputs("those before a fork: the heap is private memory since (--fork=copy)\n", page->out);
+        fputs("those before a fork, which has made the heap private memory\n", page->out);
     }
     redzones_put(h, b, page);
     bytes_print(h, b, page);
@@ -476,7 +528,7 @@ static void block_print(struct report *r, struct heap *h, const struct meant *m,
     pointers_print(r, h, b, page);
 }
 
-int report_print_bytes(struct report *r, const char *given, FILE *out,
+int report_print_bytes(struct report *r, const char *given, uint32_t pid, FILE *out,
                        const struct print_options *how, char *err, size_t room)
 {
     struct page page = page_of(out, how, "");
@@ -485,6 +537,8 @@ int report_print_bytes(struct report *r, const char *given, FILE *out,
     struct heap h;
     int bad = meant_of(r, given, &m, err, room);
 
+    if (!bad && pid != 0)
+        bad = heap_image_of(r, pid, &m.image, err, room);
     if (!bad)
         bad = find(r, &m, &h, &b, err, room);
     if (bad)

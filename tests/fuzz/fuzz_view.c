@@ -224,7 +224,7 @@ static void print_heap(struct report *r, unsigned query)
     FILE *out = print_begin(&p);
 
     snprintf(given, sizeof given, "0x7000000000%02x", query << 1 & 0xff);
-    int err = report_print_bytes(r, given, out, &how, why, sizeof why);
+    int err = report_print_bytes(r, given, 0, out, &how, why, sizeof why);
     fflush(out);
     must(err ? *why != '\0' && p.bytes == 0 : p.bytes > 0,
          "a block is printed, or the reason told");
@@ -242,7 +242,7 @@ static void write_core(int fd)
     if (!r)
         return;
     snprintf(path, sizeof path, "%s/rtcheck.core.%d", dir ? dir : "/tmp", (int)getpid());
-    int err = report_write_core(r, path, why, sizeof why);
+    int err = report_write_core(r, path, 0, why, sizeof why);
     must(err == 0 || *why != '\0', "a core is written, or the reason told");
     unlink(path);
     report_close(r);

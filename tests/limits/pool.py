@@ -358,12 +358,12 @@ def huge_pages(stage):
 # ---- processes -----------------------------------------------------------------------------
 
 def children(stage):
-    """200 children that end need no more room than the heaps that the file has."""
+    """200 children that end need no more room than the heaps that the file has, and the parent's heap stays."""
     printed = []
     for how in HOWS:
-        for policy in 'private', 'copy':
+        for policy, count in ('private', 200), ('copy', 200), ('shared', 20):
             folder = private_folder(stage)
-            run = waits(stage, ['children', 200], how, options=['fork=' + policy, 'pool-dir=' + folder])
+            run = waits(stage, ['children', count], how, options=['fork=' + policy, 'pool-dir=' + folder])
             must(run.first == 'all ended\n', how, policy, run.first)
             used = (file_of(run.process.pid, folder) if how == 'launcher' else os.stat(one_file(folder))).st_blocks * 512
             run.process.stdin.close()
@@ -382,15 +382,56 @@ def file_of(launcher, folder):
     raise AssertionError('no descriptor of a file in ' + folder)
 
 
-def family(stage):
-    """After the death of all: each process had a heap of its own, and what it wrote is there."""
-    run = waits(stage, ['family'], how='hand', options=['fork=copy'], start_new_session=True)
+def family_killed(stage, policy):
+    """The addresses of blocks; the run files; the process ids of the parent and of its forked child."""
+    run = waits(stage, ['family'], how='hand', options=['fork=' + policy], start_new_session=True)
     at = dict([run.first.split()] + [run.process.stdout.readline().decode().split() for _ in range(3)])
     must(set(at) == {'inherited', 'forked', 'executed', 'parent'}, at)
-    os.killpg(run.process.pid, signal.SIGKILL)
+    parent = run.process.pid
+    with open('/proc/%d/task/%d/children' % (parent, parent)) as f:
+        child = f.read().split()[0]
+    os.killpg(parent, signal.SIGKILL)
     run.process.wait(60)
     files = [run.pool_dir + '/' + name for name in os.listdir(run.pool_dir)]
     must(len(files) == 2, files)  # by hand an exec'd program has one of its own
+    return at, sorted(files, key=lambda name: '.%d.' % parent not in name), str(parent), child
+
+
+LEFT = '\n  contents      those before a fork, which has made the heap private memory\n'
+
+
+def inherited(stage):
+    """A block from before a fork: the child's record is its parent's, the bytes are the child's if its heap is in the file."""
+    for policy, of_parent, of_child in (('copy', 'before the fork', 'after the fork'), ('private', 'before the fork', 'before the fork'),
+                                        ('shared', 'after the fork', 'after the fork')):
+        at, files, parent, child = family_killed(stage, policy)
+
+        def show(name, *words, status=0):
+            done = subprocess.run([stage.rtcheck, 'show', at[name], files[0], *words], capture_output=True, text=True, env=clean_environment(), timeout=60)
+            must(done.returncode == status, policy, name, words, done)
+            return done.stderr or done.stdout
+
+        for words, process, other, holds, state in (((), parent, child, of_parent, ''), ((parent,), parent, child, of_parent, ''),
+                                                    ((child,), child, parent, of_child, ' at a fork, perhaps freed since')):
+            text = show('inherited', *words)
+            must(re.match(r'block of 16 bytes at 0x[0-9a-f]+, in use%s\n  process       %s pool\n  also in       process %s\n' % (state, process, other), text)
+                 and '|%s.' % holds in text and (LEFT in text) == (policy == 'private') and '     family ' in text, policy, words, text)
+            must(max(len(line) for line in text.splitlines()) <= 80, text)
+            core = stage.room() + '/core'
+            rtcheck(stage, 'dump', '--heap=' + core, files[0], process)
+            with open(core, 'rb') as f:
+                must(holds.encode() in f.read(), policy, words)
+        if policy == 'private':
+            text = show('forked', child, status=SETUP)
+            must(re.search('process %s has allocated or freed the block after a fork' % child, text), text)
+        elif policy == 'copy':
+            must('also in' not in show('forked'), policy)
+        must(show('inherited', '1', status=SETUP).endswith(': the run has no process 1\n'), policy)
+
+
+def family(stage):
+    """After the death of all: each process had a heap of its own, and what it wrote is there."""
+    at, files, _, _ = family_killed(stage, 'copy')
     for name in 'forked', 'executed', 'parent':
         texts = [done.stdout for done in (subprocess.run([stage.rtcheck, 'show', '--bytes', at[name], file], capture_output=True, text=True,
                                                          env=clean_environment(), timeout=60) for file in files) if done.returncode == 0]
@@ -419,4 +460,4 @@ def calls(stage):
 
 
 if __name__ == '__main__':
-    main([(check.__name__, check) for check in (start, in_folder, keep_pool, full_tmpfs, truncated, scattered, cold, huge_pages, hugetlbfs, children, family, calls)])
+    main([(check.__name__, check) for check in (start, in_folder, keep_pool, full_tmpfs, truncated, scattered, cold, huge_pages, hugetlbfs, children, family, inherited, calls)])

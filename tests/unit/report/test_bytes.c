@@ -113,7 +113,7 @@ static const char *bytes_of(struct made *m, const char *given, struct print_opti
     memset(text, 0, sizeof text);
     out = fmemopen(text, sizeof text - 1, "w");
     assert_non_null(out);
-    *code = report_print_bytes(r, given, out, &how, err, sizeof err);
+    *code = report_print_bytes(r, given, 0, out, &how, err, sizeof err);
     fclose(out);
     report_close(r);
     close(fd);
