@@ -1,5 +1,15 @@
 /*
  * save.c - save a run that is in a memfd as a sparse file.
+ *
+ * A run with heap=file has its heaps behind room for 16,384 areas, 64 GiB from the beginning, each with room
+ * for --pool-size.  Programs that do not know holes (cp to some file systems, tar, scp) would write and read
+ * all of that.  So a copy has the heaps that have data, one after the other, behind the areas that are used.
+ * Its header describes this placement: fewer areas, and fewer, smaller heaps.  Readers need to know nothing
+ * about it.
+ *
+ *   | areas 0 .. n-1 | heap of the 1st process that has data | heap of the 2nd | ...
+ *
+ * All heaps have the size of the largest.  Holes inside a heap stay holes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +30,17 @@ struct copier {
     uint64_t left;  /* bytes that may still be written */
     uint64_t limit; /* RLIMIT_FSIZE: a write beyond it would raise SIGXFSZ instead of failing */
     uint64_t end;   /* end of the written data */
+    uint64_t back;  /* data is written so many bytes before its offset in `from` */
     char *buffer;
+};
+
+/* Where the heaps are in the copy. */
+struct placement {
+    uint64_t offset;
+    uint64_t bytes; /* of each */
+    uint64_t data;  /* in all */
+    uint32_t areas, count;
+    uint32_t number[RTC_HEAPS_MAX]; /* in the run */
 };
 
 static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
@@ -33,14 +53,14 @@ static int copy_range(struct copier *c, uint64_t at, uint64_t stop)
             return -errno;
         if (n == 0)
             return 0;
-        if ((uint64_t)n > c->left || at + (uint64_t)n > c->limit)
+        if ((uint64_t)n > c->left || at - c->back + (uint64_t)n > c->limit)
             return -EFBIG;
         c->left -= (uint64_t)n;
-        err = write_at(c->to, c->buffer, (size_t)n, at);
+        err = write_at(c->to, c->buffer, (size_t)n, at - c->back);
         if (err)
             return err;
         at += (uint64_t)n;
-        c->end = at;
+        c->end = at - c->back;
     }
     return 0;
 }
@@ -62,33 +82,88 @@ static int copy_data(struct copier *c, uint64_t from, uint64_t end)
     return 0;
 }
 
-/* The bytes of data in a part of a file. */
-static uint64_t data_bytes(const struct view *v, uint64_t at, uint64_t end)
+/* Add the heap with this number, if it has data.  Its end is the end of a unit. */
+static void place_heap(const struct view *v, uint32_t number, struct placement *p)
 {
-    uint64_t sum = 0;
+    uint64_t start = v->run->heap_offset + number * v->run->heap_bytes, at = start, stop;
+    uint64_t end = start + v->run->heap_bytes, last = start;
 
-    for (uint64_t stop; at < end && view_next_data(v, &at, &stop, end); at = stop)
-        sum += stop - at;
-    return sum;
+    for (; at < end && view_next_data(v, &at, &stop, end); at = stop) {
+        p->data += stop - at;
+        last = stop;
+    }
+    if (last == start)
+        return;
+    last = align_up(last - start, 1u << RTC_UNIT_SHIFT);
+    p->bytes = last > p->bytes ? last : p->bytes;
+    p->number[p->count++] = number;
 }
 
-static uint64_t heaps_end(const struct view *v)
+static struct placement place_heaps(const struct view *v)
 {
     uint32_t heaps = v->run->heap_count ? v->run->heap_count : 1;
+    uint32_t areas = view_area_end(v);
+    struct placement p = {.areas = areas > 0 ? areas : 1}; /* area 0 is always used */
 
-    return v->run->heap_offset + heaps * v->run->heap_bytes;
+    p.offset = v->run->area_bytes * p.areas;
+    for (uint32_t i = 0; i < heaps && i < RTC_HEAPS_MAX; i++)
+        place_heap(v, i, &p);
+    return p;
+}
+
+static int copy_heap(struct copier *c, const struct view *v, const struct placement *p, uint32_t i)
+{
+    uint64_t from = v->run->heap_offset + p->number[i] * v->run->heap_bytes;
+
+    c->back = from - (p->offset + i * p->bytes);
+    return copy_data(c, from, from + p->bytes);
+}
+
+#define FIELD(name) offsetof(struct run_header, name)
+
+/* Describe the placement in the copy's header. */
+static int write_placement(const struct copier *c, const struct view *v, const struct placement *p)
+{
+    uint64_t file_bytes = p->offset + p->count * p->bytes, owners[RTC_HEAPS_MAX] = {0};
+    bool has_table = v->run->heap_count > 0;
+    int err = write_at(c->to, &p->areas, sizeof p->areas, FIELD(area_count));
+
+    if (!err)
+        err = write_at(c->to, &p->offset, sizeof p->offset, FIELD(heap_offset));
+    if (!err)
+        err = write_at(c->to, &p->bytes, sizeof p->bytes, FIELD(heap_bytes));
+    if (!err)
+        err = write_at(c->to, &file_bytes, sizeof file_bytes, FIELD(file_bytes));
+    if (err || !has_table)
+        return err;
+    for (uint32_t i = 0; i < p->count; i++)
+        owners[i] =
+            atomic_load_explicit(&run_heap_slots(v->run)[p->number[i]].owner, memory_order_relaxed);
+    err = write_at(c->to, &p->count, sizeof p->count, FIELD(heap_count));
+    return err ? err : write_at(c->to, owners, sizeof owners, v->run->heap_table_offset);
+}
+
+/* Copy all heaps with data.  On failure the copy is as before. */
+static int copy_heaps(struct copier *c, const struct view *v, const struct placement *p)
+{
+    uint64_t without = c->end;
+    int err = 0;
+
+    for (uint32_t i = 0; !err && i < p->count; i++)
+        err = copy_heap(c, v, p, i);
+    c->back = 0;
+    if (!err && p->count > 0)
+        err = write_placement(c, v, p);
+    if (err && ftruncate(c->to, (off_t)without) == 0)
+        c->end = without;
+    return err;
 }
 
 /* Heaps that are too large, or for which there is no room, are left out: the findings do not need them. */
-static void copy_heap(struct copier *c, const struct view *v)
+static bool fit(const struct copier *c, const struct placement *p)
 {
-    uint64_t at = v->run->heap_offset, end = heaps_end(v), without = c->end;
-    uint64_t bytes = data_bytes(v, at, end);
-
-    if (bytes > REPORT_HEAP_KEPT_BYTES || bytes > c->left || end > c->limit)
-        return;
-    if (copy_data(c, at, end) != 0 && ftruncate(c->to, (off_t)without) == 0)
-        c->end = without;
+    return p->data <= REPORT_HEAP_KEPT_BYTES && p->data <= c->left &&
+           p->offset + p->count * p->bytes <= c->limit;
 }
 
 static uint64_t file_limit(void)
@@ -116,14 +191,19 @@ static int save_to(int to, const struct view *v, enum heaps_saved heaps, uint64_
                        .left = max_bytes,
                        .limit = file_limit(),
                        .buffer = malloc(COPY_BYTES)};
+    struct placement placed = {0};
     int err = c.buffer ? 0 : -ENOMEM;
 
+    if (heaps != HEAPS_NONE && v->run->heap_bytes > 0)
+        placed = place_heaps(v);
+    /* areas that are claimed now would be where the heaps are */
     if (!err)
-        err = copy_data(&c, 0, v->run->area_bytes * v->run->area_count);
-    if (!err && heaps == HEAPS_IF_ROOM)
-        copy_heap(&c, v);
-    else if (!err && heaps == HEAPS_ALL)
-        err = copy_data(&c, v->run->heap_offset, heaps_end(v));
+        err = copy_data(&c, 0,
+                        v->run->area_bytes * (placed.count ? placed.areas : v->run->area_count));
+    if (!err && heaps == HEAPS_ALL)
+        err = copy_heaps(&c, v, &placed);
+    else if (!err && heaps == HEAPS_IF_ROOM && fit(&c, &placed))
+        copy_heaps(&c, v, &placed);
     if (!err)
         err = mark_finished(to, c.end);
     free(c.buffer);

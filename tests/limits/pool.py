@@ -204,7 +204,11 @@ def keep_pool(stage):
             must(run.status == 0, how, words, run.status, run.err, run.log)
             st = os.stat(kept)
             must(st.st_mode & 0o7777 == 0o600 and st.st_blocks * 512 < st.st_size, how, oct(st.st_mode), st.st_blocks, st.st_size)
+            must(st.st_size < (size + 64) * MIB, how, 'the heaps are not behind the used areas:', st.st_size)
             if words[0] == 'hold':
+                dense = os.path.dirname(kept) + '/dense'
+                subprocess.run(['cp', '--sparse=never', kept, dense], check=True)
+                os.rename(dense, kept)
                 held = run.out.split()[1].decode()
                 text = rtcheck(stage, 'show', '--bytes', held, kept)
                 must('hat the heap holds of held' in ''.join(re.findall(r'\|(.{16})\|', text)), text)

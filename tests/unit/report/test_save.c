@@ -181,7 +181,7 @@ static void test_heap_is_kept(void **state)
     struct build b = build_begin();
     static const char data[] = "the program's data";
     char read[sizeof data] = "", err[REPORT_ERROR_BYTES];
-    uint64_t heap = b.bytes - BUILD_AREA_BYTES;
+    uint64_t heap = b.bytes - BUILD_AREA_BYTES, placed;
     struct report *r;
     int fd, to;
 
@@ -195,17 +195,68 @@ static void test_heap_is_kept(void **state)
     unlink(saved);
     assert_int_equal(report_save(fd, saved, 1u << 20), 0);
     to = open(saved, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(pread(to, read, sizeof read, (off_t)heap), sizeof read);
+    placed = atomic_load(&build_run(&b)->next_area) * BUILD_AREA_BYTES; /* behind the used areas */
+    assert_true(placed < heap);
+    assert_int_equal(pread(to, read, sizeof read, (off_t)placed), sizeof read);
     assert_memory_equal(read, data, sizeof data);
     close(to);
     unlink(saved);
     /* the last byte of the room is that of the heap */
     for (uint64_t room = 1u << 20;
-         report_save(fd, saved, room) == 0 && (uint64_t)stat_of(saved).st_size > heap; room -= 4096)
+         report_save(fd, saved, room) == 0 && (uint64_t)stat_of(saved).st_size > placed;
+         room -= 4096)
         unlink(saved);
-    assert_true((uint64_t)stat_of(saved).st_size <= heap); /* the copy ends before the heap */
+    assert_true((uint64_t)stat_of(saved).st_size <= placed); /* the copy ends before the heap */
     assert_int_equal(report_open(&r, saved, err), 0);
     report_close(r);
+    close(fd);
+    build_end(&b);
+}
+
+/* Heaps with data are adjacent in the copy, and keep their owners; others are left out. */
+static void test_heaps_are_compact(void **state)
+{
+    enum { HEAPS = 6, FIRST = 1, SECOND = 4 };
+    struct build b = build_begin();
+    const uint64_t owners[HEAPS] = {[FIRST] = heap_owner(5, 1), [SECOND] = heap_owner(6, 2)};
+    uint64_t heap_bytes = 1ull << 30, at = b.bytes;
+    struct run_header run;
+    struct heap_slot slots[RTC_HEAPS_MAX];
+    char byte;
+    int fd, to;
+
+    (void)state;
+    build_image(&b, 1, 0, 5, IMAGE_ROOT);
+    build_run(&b)->heap_table_offset = run_unchecked_end(build_run(&b));
+    build_run(&b)->heap_offset = at;
+    build_run(&b)->heap_bytes = heap_bytes;
+    build_run(&b)->heap_count = HEAPS;
+    build_run(&b)->file_bytes = at + HEAPS * heap_bytes;
+    for (int i = 0; i < HEAPS; i++)
+        run_heap_slots(build_run(&b))[i].owner = owners[i];
+    fd = build_fd(&b);
+    assert_int_equal(ftruncate(fd, (off_t)(at + HEAPS * heap_bytes)), 0);
+    assert_int_equal(pwrite(fd, "1", 1, (off_t)(at + FIRST * heap_bytes)), 1);
+    assert_int_equal(pwrite(fd, "2", 1, (off_t)(at + SECOND * heap_bytes + 70000)), 1);
+    unlink(saved);
+    assert_int_equal(report_save_whole(fd, saved), 0);
+    to = open(saved, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(to, &run, sizeof run, 0), sizeof run);
+    assert_int_equal(run.area_count, atomic_load(&run.next_area));
+    assert_int_equal(run.heap_offset, run.area_count * BUILD_AREA_BYTES);
+    assert_int_equal(run.heap_bytes, 128 << 10);
+    assert_int_equal(run.heap_count, 2);
+    assert_int_equal(run.file_bytes, run.heap_offset + run.heap_count * run.heap_bytes);
+    assert_true((uint64_t)stat_of(saved).st_size <= run.file_bytes);
+    assert_int_equal(pread(to, slots, sizeof slots, (off_t)run.heap_table_offset), sizeof slots);
+    assert_int_equal(slots[0].owner, owners[FIRST]);
+    assert_int_equal(slots[1].owner, owners[SECOND]);
+    assert_int_equal(slots[FIRST + 1].owner, 0);
+    assert_int_equal(pread(to, &byte, 1, (off_t)run.heap_offset), 1);
+    assert_int_equal(byte, '1');
+    assert_int_equal(pread(to, &byte, 1, (off_t)(run.heap_offset + run.heap_bytes + 70000)), 1);
+    assert_int_equal(byte, '2');
+    close(to);
     close(fd);
     build_end(&b);
 }
@@ -339,11 +390,17 @@ static void test_dump_of_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_saved_copy),       cmocka_unit_test(test_cut_copy),
-        cmocka_unit_test(test_cut_while_read),   cmocka_unit_test(test_replaces_nothing),
-        cmocka_unit_test(test_too_much_to_save), cmocka_unit_test(test_limit_on_files),
-        cmocka_unit_test(test_nowhere_to_save),  cmocka_unit_test(test_heap_is_kept),
-        cmocka_unit_test(test_not_a_run),        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_saved_copy),
+        cmocka_unit_test(test_cut_copy),
+        cmocka_unit_test(test_cut_while_read),
+        cmocka_unit_test(test_replaces_nothing),
+        cmocka_unit_test(test_too_much_to_save),
+        cmocka_unit_test(test_limit_on_files),
+        cmocka_unit_test(test_nowhere_to_save),
+        cmocka_unit_test(test_heap_is_kept),
+        cmocka_unit_test(test_heaps_are_compact),
+        cmocka_unit_test(test_not_a_run),
+        cmocka_unit_test(test_dump),
         cmocka_unit_test(test_dump_of_damage),
     };
     return golden_end(cmocka_run_group_tests(tests, NULL, NULL));
