@@ -503,6 +503,20 @@ static void row_errors(const char *argument)
     printf("%d\n%d\n", (int)getpid(), (int)child);
 }
 
+/* ---- what memcheck reports of the pool ------------------------------------------------------- */
+
+static void row_ends(const char *end)
+{
+    int *volatile block = malloc(10 * sizeof(int));
+    must(block);
+    for (int i = 0; i < (strcmp(end, "past") == 0 ? 11 : 10); i++)
+        block[i] = i;
+    if (strcmp(end, "lost") != 0)
+        free(block);
+    block = NULL;
+    puts("done");
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -516,7 +530,8 @@ static const struct {
             {"library", row_library}, {"stderr", row_stderr},
             {"signals", row_signals}, {"killed", row_killed},
             {"fork", row_fork},       {"log", row_log},
-            {"errors", row_errors},   {"written_by_child", row_written_by_child}};
+            {"errors", row_errors},   {"written_by_child", row_written_by_child},
+            {"ends", row_ends}};
 
 int main(int argc, char **argv)
 {

@@ -334,6 +334,28 @@ STARTS = [('good_start', good_start), ('no_size', bad_start('VMMALLOC_POOL_SIZE'
           ('log_file_of_each', log_file_of_each), ('libraries', libraries), ('silent', silent)]
 
 
+ENDS = (('freed', [], []), ('lost', ['definitely lost in loss record'], ['mel']), ('past', ['Invalid write of size 4', '0 bytes after a block of size 40'], ['wua']))
+MEMCHECK = ['valgrind', '-q', '--leak-check=full', '--error-exitcode=9']
+
+
+def memcheck(stage):
+    """vmmalloc_valgrind: no leak, a leak and a write past the end.  Under memcheck its allocator serves the program, and it
+    reports them as without the library; rtcheck itself reports them with the heap in a file."""
+    for end, texts, codes in ENDS:
+        argv = program(stage, 'ends', end)
+        plain = run_plain(stage, [*MEMCHECK, *argv])
+        run = pool_run(stage, [*MEMCHECK, *argv])
+        is_empty(run.pool)
+        for made in plain, run:
+            err = made.err.decode()
+            must(made.status == (9 if codes else 0) and made.out == b'done\n' and (err == '') == (not texts), end, made.status, err)
+            must(all(text in err for text in texts), end, texts, err)
+        run = Run(stage, argv, options=['heap=file', 'pool-size=14m']).wait()
+        data = run.report.data
+        found = sorted(one['rtc'] for one in data['errors'] + [one for one in data['leaks'] if one['rtc'] == 'mel'])
+        must(run.status == 0 and found == codes, end, run.status, found)
+
+
 def table(stage):
     """The page of the documentation has a row for each case."""
     page = read_text(SOURCE + '/docs/libvmmalloc.md')
@@ -359,4 +381,4 @@ if __name__ == '__main__':
          [('place', place), ('killed', killed), ('signals', signals), ('descriptors', descriptors),
           ('huge_size', bad_start('File too large', POOL_SIZE=10 ** 30)), ('own_variables', own_variables), ('constant', constant), ('linked', linked), ('not_selected', not_selected),
           ('aborted_anyway', aborted_anyway), ('each_allocation', each_allocation), ('statistics', statistics), ('execs', execs), ('fork_policies', fork_policies),
-          ('table', table), ('example', example)])
+          ('memcheck', memcheck), ('table', table), ('example', example)])
