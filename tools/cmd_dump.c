@@ -65,11 +65,11 @@ static const struct option_info options[] = {
 
 const struct verb verb_dump = {
     .name = "dump",
-    .usage = "dump [--heap=CORE] FILE [PID]",
+    .usage = "dump [--heap=CORE] FILE",
     .about = "Prints all contents of a run file, and whether it is valid (status 1: not),\n"
-             "or writes the heap in it, of its first process or of PID, as an ELF core file,\n"
-             "which debuggers open.  FILE may be a running process's id.  The run needs\n"
-             "--heap=file.",
+             "or writes the heap in it, or of a running process, as an ELF core file, which\n"
+             "debuggers open.  A process id after FILE selects the process, by default the\n"
+             "first one.  The run needs --heap=file.",
     .options = options,
     .option_count = countof(options),
     .least = 1,
