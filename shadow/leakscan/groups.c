@@ -133,7 +133,7 @@ void reach_count_indirect(struct reach_scan *r, const struct reach_spot *s, stru
     g->indirect_bytes += r->indirect_bytes;
 }
 
-const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count)
+struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count)
 {
     *count = r->groups;
     return r->group;

@@ -89,8 +89,9 @@ struct reach_scan;
 uint64_t reach_room(const struct reach_heap *h, bool least);
 /*
  * Start a scan.  `scratch`: zeroed, aligned like a block.  Return NULL if `bytes` is too small.
- * The description of the heap must stay valid until the end.  Blocks with BLOCK_FLAG_ROOT are
- * marked, with all that is reachable from them.
+ * The description of the heap must stay valid until the end.  All records are read here, except those
+ * of large and client blocks; no block's contents.  Blocks with BLOCK_FLAG_ROOT are in use, with all that is
+ * reachable from them.
  */
 struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach_heap *h,
                                const struct reach_rules *rules);
@@ -114,6 +115,6 @@ void reach_lost(struct reach_scan *r);
  * Then return the groups of all live blocks, unordered.  Inherited blocks are in no group.  A group
  * without own blocks represents an inherited owner of indirectly lost blocks.
  */
-const struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count);
+struct leak_group *reach_groups(const struct reach_scan *r, uint32_t *count);
 
 #endif

@@ -293,7 +293,6 @@ struct reach_scan *reach_begin(void *scratch, uint64_t bytes, const struct reach
                                                        : REACH_SPARSE_BYTES;
     if (!r->slow_bytes)
         reach_client_begin(r);
-    reach_flood(r);
     return r;
 }
 
@@ -353,6 +352,7 @@ static void own_all(struct reach_scan *r, enum reach as, enum reach indirect)
 
 void reach_inside(struct reach_scan *r)
 {
+    reach_flood(r); /* without a root, blocks with BLOCK_FLAG_ROOT still wait */
     for (uint64_t i = 0; i < r->bits / 64; i++) {
         r->inside[i] &= r->open[i];
         r->open[i] &= ~r->inside[i]; /* classified: must not be found from another owner */
