@@ -46,7 +46,7 @@
  * fields where earlier ones have zeros, or segment kinds, which older readers skip.
  */
 #define RTC_VERSION_MAJOR 1u
-#define RTC_VERSION_MINOR 17u
+#define RTC_VERSION_MINOR 18u
 
 #define RTC_AREA_TABLE_OFFSET 8192u /* from the start of the file */
 #define RTC_AREA_BYTES \
@@ -361,7 +361,13 @@ struct image_header {
     char argv[2048];      /* arguments, each NUL-terminated; truncated */
     uint32_t argv_bytes;
     uint32_t argc;
-    char name[64]; /* prctl name of the main thread at start */
+    char name[32]; /* prctl name of the main thread at start */
+    /*
+     * Leak checks that other processes request of the scanner: numbers of the last request and of the last one
+     * served, which is a futex.  Minor version 18.
+     */
+    _Atomic uint32_t check_requested, check_served;
+    uint32_t reserved[6];
 };
 
 /* ---- segments -------------------------------------------------------------------------------- */

@@ -418,6 +418,8 @@ struct root_record {
 
 /* leak_check_record.flags */
 #define LEAK_CHECK_NEW 1u /* report only new blocks */
+#define LEAK_CHECK_REQUESTED \
+    4u /* requested by another process, which reports it; minor version 18 */
 #define LEAK_CHECK_AT_END \
     2u /* the check at the end: only the number of unsuppressed leaks is requested */
 
@@ -438,7 +440,8 @@ struct leak_check_record {
     uint64_t root_bytes_skipped;
     uint32_t threads_waiting; /* of these, threads in a system call; minor version 7 */
     uint32_t reserved0;
-    uint64_t reserved[3];
+    uint64_t pause_ns; /* how long allocations waited; 0: not measured; minor version 18 */
+    uint64_t reserved[2];
 };
 
 /* ---- mappings -------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@
 #define STACK_BYTES 131072u
 #define BETWEEN_BYTES 8192u
 #define DISMISSAL SIGUSR1
-#define LOOK_MS 100u /* first interval of polling for a raw exec; doubled each time */
+#define LOOK_MS 100u /* first interval of polling for a raw exec or a request; doubled each time */
 #define LOOK_MS_MAX 5000u
 #define EXIT_CHECKS 100u
 #define EXIT_CHECK_NS 1000000u
@@ -40,9 +40,10 @@
 static struct {
     _Atomic uint32_t pid; /* the kernel sets it to 0 when the scanner ends */
     _Atomic uint32_t dismissed;
-    uint32_t image;   /* the owning image: a forked child inherits its parent's value */
-    uint32_t program; /* pid */
-    int signals;      /* descriptor of the signals sent to the scanner */
+    _Atomic uint32_t serves; /* the scanner writes to the run file for another process */
+    uint32_t image;          /* the owning image: a forked child inherits its parent's value */
+    uint32_t program;        /* pid */
+    int signals;             /* descriptor of the signals sent to the scanner */
     uintptr_t control_block;
 } watch;
 
@@ -62,7 +63,30 @@ static void scan_post_mortem(void)
         leaks_check(NULL, nothing, false);
 }
 
-/* Wait until the program is gone.  Return false if no check is needed. */
+/*
+ * Make the leak check that another process has requested.  Its records stay in the file until the next one: the
+ * requester may end at any time.
+ */
+static void serve(void)
+{
+    static struct leaks_now last;
+    struct image_header *h = image();
+    uint32_t requested = atomic_load(&h->check_requested);
+    if (requested == atomic_load(&h->check_served))
+        return;
+    atomic_store(&watch.serves, 1); /* pairs with post_mortem_end */
+    if (!atomic_load(&watch.dismissed)) {
+        leaks_reported(&last);
+        last = (struct leaks_now){.is_reported = true, .flags = LEAK_CHECK_REQUESTED};
+        if (leaks_check_snapshot(&last)) {
+            atomic_store(&h->check_served, requested);
+            os_wake(&h->check_served, true);
+        }
+    }
+    atomic_store(&watch.serves, 0);
+}
+
+/* Wait until the program is gone, and serve requests.  Return false if no check is needed. */
 static bool is_needed(int signals)
 {
     unsigned ms = LOOK_MS;
@@ -76,6 +100,7 @@ static bool is_needed(int signals)
             return os_watch_program(signals, 0) ==
                        OS_WATCH_PROGRAM_ENDED && /* it may have ended just now */
                    !atomic_load(&watch.dismissed);
+        serve();
         os_keep_stderr_of(watch.program); /* a reader of that pipe waits for end of file */
     }
     return false;
@@ -86,7 +111,9 @@ static int scanner_main(void *unused)
     (void)unused;
     self = NULL;
     self_state = SELF_GONE; /* not a thread of the program */
+    os_serve(watch.program);
     bool needed = is_needed(watch.signals);
+    os_serve(0);
     if (needed)
         scan_post_mortem();
     atomic_store_explicit(&image()->scanner, SCANNER_DONE, memory_order_release);
@@ -184,7 +211,8 @@ void post_mortem_end(void)
     if (watch.image != image()->image || !pid)
         return;
     atomic_store(&watch.dismissed, 1);
-    atomic_store(&image()->scanner, SCANNER_DONE);
+    if (!atomic_load(&watch.serves)) /* else it sets that after its last record */
+        atomic_store(&image()->scanner, SCANNER_DONE);
     if (!os_sandboxed())
         os_signal_process(pid, DISMISSAL);
 }

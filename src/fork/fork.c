@@ -89,7 +89,7 @@ bool fork_is_beginning(void)
 
 bool fork_shares_memory(void)
 {
-    return forks.pid && !fork_is_child() && os_pid() != forks.pid;
+    return forks.pid && !fork_is_child() && os_program_pid() != forks.pid;
 }
 
 uint32_t fork_epoch(void)
@@ -280,14 +280,15 @@ bool fork_stop_writers(void)
     return false;
 }
 
-void fork_resume_writers(void)
+bool fork_resume_writers(void)
 {
     struct os_signals signals = forks.signals;
-    end_stop();
+    bool is_whole = end_stop();
     quiesce_resume(forks.epoch);
     atomic_store(&forks.forker, 0);
     lock_drop(&forks.forking);
     os_restore_signals(&signals);
+    return is_whole;
 }
 
 /*

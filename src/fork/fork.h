@@ -90,7 +90,8 @@ bool fork_enter_anyway(void);
  * stopped.
  */
 bool fork_stop_writers(void);
-void fork_resume_writers(void);
+/* false: a thread wrote records meanwhile, because the stop took too long. */
+bool fork_resume_writers(void);
 /* The current epoch.  Unlike epoch_page->epoch it is not 0 while a fork waits for quiescence. */
 uint32_t fork_epoch(void);
 

@@ -82,17 +82,12 @@ static bool is_lost(const struct leak_group *g)
 /* Write the groups whose reach is in this set (bit n = enum reach). */
 static bool put_groups(struct check *c, struct row *row, uint32_t set)
 {
-    uint32_t count;
-    const struct leak_group *group = reach_groups(c->scan, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct leak_group g;
-        memcpy((void *)&g, (const void *)&group[i], sizeof g);
-        if (!(set >> atomic_load_explicit(&g.reach, memory_order_relaxed) & 1))
+    for (uint32_t i = 0; i < c->groups; i++) {
+        const struct leak_group *g = &c->group[i];
+        if (!(set >> atomic_load_explicit(&g->reach, memory_order_relaxed) & 1))
             continue;
-        if (g.witness == WITNESS_ROOT && g.root)
-            witness_describe(&c->world, &c->roots.root[g.root - 1], &g);
-        c->lost |= is_lost(&g);
-        if (!append(c, row, (const void *)&g))
+        c->lost |= is_lost(g);
+        if (!append(c, row, (const void *)g))
             return false;
     }
     return true;
@@ -110,10 +105,9 @@ enum leak_check leak_records_put(struct check *c)
                         NULL};
     struct row roots = {c->now ? SEGMENT_CHECK_ROOTS : SEGMENT_ROOTS, sizeof c->roots.root[0], 0,
                         NULL};
-    uint32_t count;
     bool fits = true;
-    reach_groups(c->scan, &count);
-    uint64_t segments = segments_for(c->roots.count) + segments_for(count) + 1; /* +1: its record */
+    uint64_t segments =
+        segments_for(c->roots.count) + segments_for(c->groups) + 1; /* +1: its record */
     if (!range_take(&c->to->list, segments * sizeof(struct segment *)))
         return LEAKS_NO_MEMORY;
     if (!put_groups(c, &leaks, lost) || !put_groups(c, &leaks, ~(reachable | lost)))
@@ -140,6 +134,7 @@ void leak_records_put_check(struct check *c, uint64_t ns)
     now->record->threads_not_stopped = now->not_stopped;
     now->record->threads_waiting = now->waiting;
     now->record->ns = ns;
+    now->record->pause_ns = now->pause_ns;
     now->record->root_bytes = c->looked_at;
     now->record->root_bytes_skipped = c->skipped;
     atomic_store_explicit(&now->record->number, now->number, memory_order_relaxed);

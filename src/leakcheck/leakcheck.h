@@ -6,7 +6,7 @@
  * were never written), describes the heap (heap_view.c, client_view.c) to the marking phase
  * (shadow/leakscan) and writes the groups of lost blocks to the run file (leak_records.c,
  * witness.c).  It runs at the end of an image (exit/finish.c), in mid-run (on_demand.c), and for a
- * process that is gone (exit/post_mortem.c).  keys.c mutes slots of deleted pthread keys; lsan.c
+ * process that is gone (exit/post_mortem.c); snapshot.c checks a copy of a program that runs on.  keys.c mutes slots of deleted pthread keys; lsan.c
  * reads the program's own LeakSanitizer settings.
  *
  * Locks: one check at a time in a process (leaks_begin).  Functions must not be called in a
@@ -89,15 +89,27 @@ struct leaks_now {
     uint32_t number;      /* sequence number in the image */
     uint32_t not_stopped; /* threads that were not stopped */
     uint32_t waiting;     /* of these: threads in a system call */
+    uint64_t pause_ns;    /* how long allocations waited; 0: not measured */
     enum leak_check result;
     struct leaks_sum sum[REACH_COUNT];
     struct leak_check_record *record; /* NULL: not written to the run file */
     struct leak_records leak_records;
 };
 
+/* The results have been reported: make their segments vacant. */
+void leaks_reported(struct leaks_now *now);
+
 /* Memory for the caller's register values: its thread continues, so they are roots. */
 #define KEPT_COUNT DWARF_PC
 void leaks_keep_registers(const struct caller *caller, uint64_t kept[KEPT_COUNT]);
+
+/* ---- snapshot.c ------------------------------------------------------------------------------ */
+
+/*
+ * In the process that serves the program (os_serve): check a snapshot of it and write the results to the run file.
+ * false: the program ended meanwhile.
+ */
+bool leaks_check_snapshot(struct leaks_now *now);
 
 /* ---- on_demand.c ----------------------------------------------------------------------------- */
 

@@ -55,6 +55,7 @@ struct stopped_world {
     uint32_t unresponsive; /* of these: threads that block the signal */
     uint32_t waiting;      /* of these: threads that wait in a system call */
     uint64_t bytes;        /* size of the list */
+    bool is_copied;        /* a copy of the memory is scanned: no thread runs in it */
 };
 
 /*
@@ -79,6 +80,12 @@ void world_resume(struct stopped_world *w);
 void world_resume_after(uint64_t ns);
 /* The same for a process that is gone: registers and stack pointers of its threads are unknown. */
 int world_of_killed(struct stopped_world *w);
+/*
+ * The same for a process that runs on while a snapshot of it is scanned: the stack pointers and arguments of
+ * waiting threads are known, all registers unknown.  world_has_run: has one of the waiting threads run since?
+ */
+int world_of_running(struct stopped_world *w);
+bool world_has_run(const struct stopped_world *w);
 
 /* ---- live.c: live registers and live stack of a stopped thread ------------------------------- */
 
@@ -202,8 +209,9 @@ void client_view_add(struct reach_heap *view, const struct roots *roots);
 void leaks_check_now(const struct caller *caller, struct leaks_now *now);
 /* Put a record of the check at the end, so that it can be reported now. */
 void leaks_put_end(struct leaks_now *now);
-/* The results have been reported: make their segments vacant. */
-void leaks_reported(struct leaks_now *now);
+
+/* Wait until no writer is in a section.  false: a thread stays in one. */
+bool leaks_stop_writers(void);
 
 /* State of one check. */
 struct check {
@@ -213,13 +221,25 @@ struct check {
     struct range lists, scratch; /* allocated for the check */
     struct reach_scan *scan;
     uint64_t looked_at, skipped;
-    uint32_t root;      /* number of the root being read */
-    bool lost;          /* some blocks are unreachable */
-    bool stays_stopped; /* the threads stay stopped after the check */
+    uint32_t root;            /* number of the root being read */
+    bool lost;                /* some blocks are unreachable */
+    bool stays_stopped;       /* the threads stay stopped after the check */
+    struct leak_group *group; /* results of the scan */
+    uint32_t groups;
+    struct range shared; /* snapshot.c: the results, written by the snapshot */
     struct leaks_sum sum[REACH_COUNT];
     struct leaks_now *now;   /* NULL: the check at the end */
     struct leak_records *to; /* the segments that it fills */
 };
+
+/* Parts of a check, for snapshot.c.  In this order. */
+enum leak_check leaks_describe(struct check *c); /* the roots and the heap */
+bool leaks_begin_scan(struct check *c);          /* read the records */
+void leaks_scan(struct check *c,
+                bool all_threads);  /* read memory; all_threads: also keys of running ones */
+void leaks_add_up(struct check *c); /* set group, groups and sum */
+void leaks_describe_witnesses(struct check *c);
+void leaks_drop(struct check *c);
 
 /* ---- leak_records.c: results in the run file ------------------------------------------------- */
 

@@ -40,7 +40,7 @@ static struct {
 
 bool leaks_begin(struct os_signals *blocked)
 {
-    uint64_t me = (uint64_t)os_pid() << 32 | os_tid(), holder = 0;
+    uint64_t me = (uint64_t)os_program_pid() << 32 | os_tid(), holder = 0;
     for (;;) {
         uint32_t seen = atomic_load(&check_owner.over);
         os_block_signals(blocked);
@@ -160,7 +160,7 @@ static bool next_piece(void *about, uint64_t *at, uint64_t end, uint64_t *piece_
                             at, end, piece_end);
 }
 
-static bool mark(struct check *c)
+bool leaks_begin_scan(struct check *c)
 {
     const struct reach_rules rules = {.strict = rt.options.strict_interior,
                                       .mark_since = annotations_mark_now(),
@@ -175,6 +175,11 @@ static bool mark(struct check *c)
         os_huge((void *)c->scratch.start, c->scratch.end - c->scratch.start);
     c->scan =
         reach_begin((void *)c->scratch.start, c->scratch.end - c->scratch.start, &c->heap, &rules);
+    return true;
+}
+
+static void mark(struct check *c)
+{
     for (c->root = 1; c->root <= c->roots.count; c->root++)
         c->skipped += root_words(&c->roots, c->root - 1, scan_words, c);
     for (uint32_t i = 0; i < c->world.count; i++)
@@ -184,7 +189,6 @@ static bool mark(struct check *c)
     scan_registers(c, &c->world.thread[0],
                    reach_register); /* the thread that ends the program: air */
     reach_lost(c->scan);
-    return true;
 }
 
 /* ---- the check ------------------------------------------------------------------------------- */
@@ -198,27 +202,36 @@ static bool has_allocated(void)
     return client_block_has_own();
 }
 
-static void add_up(struct check *c)
+void leaks_add_up(struct check *c)
 {
-    uint32_t count;
-    const struct leak_group *group = reach_groups(c->scan, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct leaks_sum *sum =
-            &c->sum[atomic_load_explicit(&group[i].reach, memory_order_relaxed)];
-        sum->blocks += group[i].blocks;
-        sum->bytes += group[i].bytes;
-        sum->new_blocks += group[i].new_blocks;
-        sum->new_bytes += group[i].new_bytes;
+    c->group = reach_groups(c->scan, &c->groups);
+    for (uint32_t i = 0; i < c->groups; i++) {
+        const struct leak_group *g = &c->group[i];
+        struct leaks_sum *sum = &c->sum[atomic_load_explicit(&g->reach, memory_order_relaxed)];
+        sum->blocks += g->blocks;
+        sum->bytes += g->bytes;
+        sum->new_blocks += g->new_blocks;
+        sum->new_bytes += g->new_bytes;
     }
+}
+
+void leaks_describe_witnesses(struct check *c)
+{
+    for (uint32_t i = 0; i < c->groups; i++)
+        if (c->group[i].witness == WITNESS_ROOT && c->group[i].root)
+            witness_describe(&c->world, &c->roots.root[c->group[i].root - 1], &c->group[i]);
 }
 
 /* If no report is requested, keep only the sums. */
 static enum leak_check keep_result(struct check *c)
 {
-    add_up(c);
+    leaks_add_up(c);
     if (c->now)
         memcpy(c->now->sum, c->sum, sizeof c->sum);
-    return c->now && !c->now->is_reported ? LEAKS_FOUND : leak_records_put(c);
+    if (c->now && !c->now->is_reported)
+        return LEAKS_FOUND;
+    leaks_describe_witnesses(c);
+    return leak_records_put(c);
 }
 
 /* Why a check could not be made. */
@@ -249,20 +262,35 @@ static void add_arguments(struct check *c)
     }
 }
 
+enum leak_check leaks_describe(struct check *c)
+{
+    if (!heap_view_make(&c->heap, &c->lists))
+        return LEAKS_NO_MEMORY;
+    const struct run_header *run = run_header();
+    uintptr_t file = (uintptr_t)run;
+    const struct range own[] = {
+        {heap.base, heap_space_end()},
+        {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
+        c->lists,
+        c->shared,
+    };
+    int err = roots_find(&c->roots, &c->world, own, sizeof own / sizeof own[0]);
+    if (err)
+        return refused(err);
+    client_view_add(&c->heap, &c->roots);
+    add_arguments(c);
+    return LEAKS_FOUND;
+}
+
 /* Mark from the roots, with inaccessible memory readable and stale key slots muted. */
-static bool mark_roots(struct check *c, const struct range extra_roots[EXTRA_ROOTS], bool is_gone)
+void leaks_scan(struct check *c, bool all_threads)
 {
     struct muted_words muted;
-    client_view_add(&c->heap, &c->roots);
-    for (uint32_t i = 0; i < EXTRA_ROOTS; i++)
-        roots_add_words(&c->roots, &extra_roots[i], c->world.thread[0].number);
-    add_arguments(c);
     roots_open_closed(&c->roots);
-    keys_mute(&c->world, is_gone, &muted);
-    bool marked = mark(c);
+    keys_mute(&c->world, all_threads, &muted);
+    mark(c);
     keys_unmute(&muted);
     roots_close_again(&c->roots);
-    return marked;
 }
 
 static enum leak_check look_once(struct check *c, const struct caller *caller,
@@ -272,25 +300,21 @@ static enum leak_check look_once(struct check *c, const struct caller *caller,
         return LEAKS_BUSY;
     threads_wipe_stale();
     live_determine(&c->world);
-    if (!heap_view_make(&c->heap, &c->lists))
-        return LEAKS_NO_MEMORY;
-    const struct run_header *run = run_header();
-    uintptr_t file = (uintptr_t)run;
-    const struct range own[] = {
-        {heap.base, heap_space_end()},
-        {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
-        c->lists,
-    };
     dirty_pages_begin();
-    int err = roots_find(&c->roots, &c->world, own, sizeof own / sizeof own[0]);
-    bool marked = !err && mark_roots(c, extra_roots, !caller);
+    enum leak_check result = leaks_describe(c);
+    if (result == LEAKS_FOUND) {
+        for (uint32_t i = 0; i < EXTRA_ROOTS; i++)
+            roots_add_words(&c->roots, &extra_roots[i], c->world.thread[0].number);
+        if (leaks_begin_scan(c))
+            leaks_scan(c, !caller);
+        else
+            result = LEAKS_NO_MEMORY;
+    }
     dirty_pages_end();
-    if (err)
-        return refused(err);
-    return marked ? LEAKS_FOUND : LEAKS_NO_MEMORY;
+    return result;
 }
 
-static void drop(struct check *c)
+void leaks_drop(struct check *c)
 {
     roots_drop(&c->roots);
     range_give_back(&c->lists);
@@ -313,7 +337,7 @@ static enum leak_check look(struct check *c, const struct caller *caller,
     enum leak_check result = look_once(c, caller, extra_roots);
     for (uint32_t i = 1; i < LOOKS && result == LEAKS_FOUND && world_stop_runnable(&c->world);
          i++) {
-        drop(c);
+        leaks_drop(c);
         result = look_once(c, caller, extra_roots);
     }
     return result == LEAKS_FOUND ? keep_result(c) : result;
@@ -380,7 +404,7 @@ static void check_stopped(struct check *c, const struct caller *caller,
     } else if (!is_stopped()) {
         world_resume(&c->world);
     }
-    drop(c);
+    leaks_drop(c);
 }
 
 /*
@@ -396,7 +420,7 @@ static bool someone_inside_runs(void)
 }
 
 /* A thread that was preempted in a section gets time to leave it. */
-static bool stop_writers(void)
+bool leaks_stop_writers(void)
 {
     uint64_t begin = os_clock_ns(), before = begin, now;
     for (; !fork_stop_writers(); before = now) {
@@ -415,7 +439,7 @@ static bool stop_writers(void)
 void leaks_stop_for_end(const struct caller *caller)
 {
     struct stopped_world w;
-    if (is_stopped() || os_threads() == 1 || !stop_writers())
+    if (is_stopped() || os_threads() == 1 || !leaks_stop_writers())
         return;
     if (world_stop(&w, caller, STOP_FOR_END) == 0)
         keep_stopped(&w);
@@ -433,7 +457,7 @@ static bool check_all(struct check *c, const struct caller *caller,
                       const struct range extra_roots[EXTRA_ROOTS])
 {
     struct section s;
-    if (caller && !stop_writers())
+    if (caller && !leaks_stop_writers())
         return false;
     bool inside = section_begin(&s);
     if (inside) {

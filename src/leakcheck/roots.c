@@ -242,7 +242,8 @@ static void add_guarded(struct search *s, const struct mapping *m)
         uintptr_t end = align_up(t->control_block + LIBC_CONTROL_BYTES, PAGE_BYTES);
         end = end < m->end ? end : m->end;
         bool is_main =
-            t->tid == os_pid(); /* its stack is elsewhere: this is its thread-local storage */
+            t->tid ==
+            os_program_pid(); /* its stack is elsewhere: this is its thread-local storage */
         add_without_excluded(s, m, live_from(t, from, t->control_block), end,
                              is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
@@ -255,7 +256,7 @@ static void add_guarded(struct search *s, const struct mapping *m)
 
 static void add_main_stack(struct search *s, const struct mapping *m)
 {
-    uint32_t pid = os_pid();
+    uint32_t pid = os_program_pid();
     uintptr_t from = m->start;
     uint32_t number = threads_main();
     for (uint32_t i = 0; i < s->w->count; i++)
@@ -406,6 +407,8 @@ static uint32_t most_roots(const struct search *s)
 static bool all_are_stopped(const struct stopped_world *w)
 {
     bool is_alive = is_answered(&w->thread[0]); /* else all threads have ended */
+    if (w->is_copied)
+        return true;
     for (uint32_t i = 1; is_alive && i < w->count; i++)
         if (!is_answered(&w->thread[i]) && !w->thread[i].over)
             return false;

@@ -212,18 +212,29 @@ static bool is_our_word(uintptr_t word)
  * Does it sleep in a call that a signal would end?  Its CPU time is read first: if it is unchanged
  * later, the thread has not run since.
  */
+static bool waits_in_call(struct stopped_thread *t, struct os_waiting *at)
+{
+    *at = (struct os_waiting){.in_call = true};
+    os_thread_cpu_ns(t->tid, &t->cpu_ns);
+    bool known = os_thread_waits(t->tid, at);
+    if (!known && os_thread_state(t->tid) == OS_THREAD_WAITS)
+        known = os_thread_waits(t->tid, at) || os_thread_state(t->tid) == OS_THREAD_WAITS;
+    return known && at->in_call;
+}
+
+static void note_waiting(struct stopped_thread *t, const struct os_waiting *at)
+{
+    t->waits = true;
+    t->caller.value[DWARF_SP] = at->sp;
+    memcpy(t->argument, at->argument, sizeof t->argument);
+}
+
 static bool is_left_alone(struct stopped_thread *t)
 {
-    struct os_waiting at = {.in_call = true};
-    os_thread_cpu_ns(t->tid, &t->cpu_ns);
-    bool known = os_thread_waits(t->tid, &at);
-    if (!known && os_thread_state(t->tid) == OS_THREAD_WAITS)
-        known = os_thread_waits(t->tid, &at) || os_thread_state(t->tid) == OS_THREAD_WAITS;
-    t->waits = known && at.in_call && !at.is_repeated && !is_our_word(at.futex);
-    if (t->waits) {
-        t->caller.value[DWARF_SP] = at.sp;
-        memcpy(t->argument, at.argument, sizeof t->argument);
-    }
+    struct os_waiting at;
+    t->waits = false;
+    if (waits_in_call(t, &at) && !at.is_repeated && !is_our_word(at.futex))
+        note_waiting(t, &at);
     return t->waits;
 }
 
@@ -288,6 +299,38 @@ int world_of_killed(struct stopped_world *w)
                 .tid = t->tid, .number = t->number, .control_block = t->record->control_block};
     w->not_stopped = w->count++;
     return 0;
+}
+
+/* Fill in the list: [0] stays empty, because there is no calling thread. */
+int world_of_running(struct stopped_world *w)
+{
+    static const struct caller none;
+    *w = (struct stopped_world){.is_copied = true};
+    int err = list_threads(w, &none);
+    if (err)
+        return err;
+    w->thread[0] = (struct stopped_thread){0};
+    for (uint32_t i = 1; i < w->count; i++) {
+        struct stopped_thread *t = &w->thread[i];
+        t->over = os_thread_state(t->tid) == OS_THREAD_OVER;
+        struct os_waiting at;
+        if (!t->over && waits_in_call(t, &at))
+            note_waiting(t, &at);
+        w->waiting += t->waits;
+        w->not_stopped += !t->over;
+    }
+    return 0;
+}
+
+bool world_has_run(const struct stopped_world *w)
+{
+    for (uint32_t i = 1; i < w->count; i++) {
+        const struct stopped_thread *t = &w->thread[i];
+        uint64_t now = t->cpu_ns;
+        if (t->waits && (!os_thread_cpu_ns(t->tid, &now) || now != t->cpu_ns))
+            return true;
+    }
+    return false;
 }
 
 void world_resume_after(uint64_t ns)

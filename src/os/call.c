@@ -52,6 +52,12 @@ static uint32_t number_of(long nr)
     return (uint32_t)number;
 }
 
+uint32_t os_program_pid(void)
+{
+    uint32_t served = os_served();
+    return served ? served : os_pid();
+}
+
 uint32_t os_pid(void)
 {
     return number_of(SYS_getpid);

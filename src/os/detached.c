@@ -13,6 +13,9 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -123,4 +126,78 @@ void os_keep_stderr_of(uint32_t pid)
 bool os_has_memory_of(uint32_t pid)
 {
     return CALL6(SYS_kcmp, os_pid(), pid, KCMP_VM, 0, 0, 0) <= 0 || main_is_over(pid);
+}
+
+/* ---- serving the program while it runs ------------------------------------------------------- */
+
+/*
+ * One process at a time serves a program.  A fork of the program inherits both words, but no thread of the
+ * child has that number while the server lives.
+ */
+static struct {
+    _Atomic uint32_t tid; /* of the serving process */
+    _Atomic uint32_t program;
+} served;
+
+void os_serve(uint32_t pid)
+{
+    atomic_store(&served.program, pid);
+    atomic_store(&served.tid, os_tid());
+}
+
+uint32_t os_served(void)
+{
+    uint32_t tid = atomic_load_explicit(&served.tid, memory_order_relaxed);
+    return tid && tid == os_tid() ? atomic_load(&served.program) : 0;
+}
+
+/* In the child: descriptors 0 to 2 are the caller's (os_detach). */
+static void become_snapshot(void)
+{
+    os_exit_sandbox(); /* in this copy of the memory */
+    CALL3(SYS_close_range, 0, ~0u, 0);
+    CALL2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+}
+
+int os_fork_snapshot(void)
+{
+    int child = -1;
+    long pid = os_call(SYS_clone, CLONE_PIDFD | CLONE_UNTRACED, 0, (long)&child, 0, 0, 0);
+    if (pid == 0)
+        become_snapshot();
+    return pid == 0 ? 0 : pid < 0 ? (int)pid : child;
+}
+
+static void reap(int child)
+{
+    CALL6(SYS_waitid, P_PIDFD, child, NULL, WEXITED | __WALL, NULL, 0);
+    os_close(child);
+}
+
+void os_end_snapshot(int child)
+{
+    CALL4(SYS_pidfd_send_signal, child, SIGKILL, NULL, 0);
+    reap(child);
+}
+
+bool os_wait_snapshot(int child)
+{
+    struct pollfd p[] = {{.fd = 0, .events = POLLIN}, {.fd = child, .events = POLLIN}};
+    while (CALL3(SYS_poll, p, 2, -1) < 0)
+        ;
+    if (!p[1].revents) {
+        os_end_snapshot(child);
+        return false;
+    }
+    reap(child);
+    return true;
+}
+
+void *os_map_shared(size_t bytes)
+{
+    void *p = (void *)CALL6(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!os_failed(p))
+        os_note_own(p, bytes);
+    return p;
 }

@@ -182,6 +182,8 @@ void helper_start(void);
 /* ---- processes, time, waiting ---------------------------------------------------------------- */
 
 uint32_t os_pid(void);
+/* The checked process: in a process that serves it (os_serve) that process, else this one. */
+uint32_t os_program_pid(void);
 uint32_t os_ppid(void);
 uint32_t os_tid(void);
 uint32_t os_uid(void); /* effective */
@@ -378,6 +380,22 @@ void os_keep_stderr_of(uint32_t pid);
 enum os_watch { OS_WATCH_TIMEOUT, OS_WATCH_PROGRAM_ENDED, OS_WATCH_SIGNALLED };
 enum os_watch os_watch_program(int signals, unsigned ms);
 bool os_has_memory_of(uint32_t pid); /* false: it has called exec */
+/*
+ * In the helper process: from now on functions about threads mean those of process `pid`, which has the same
+ * memory, and os_sandboxed is false: a sandbox of the program does not apply here.
+ */
+void os_serve(uint32_t pid);
+/*
+ * Fork: returns 0 in the child, or its pidfd (close-on-exec), or -errno.  The child ends with the caller, and its
+ * end sends no signal.  The kernel copies the memory as it is at one moment, also while other threads of the
+ * memory run: pages are write-protected one by one, and a thread that writes to one waits until the fork is over.
+ */
+int os_fork_snapshot(void);
+/* Wait until the child of os_fork_snapshot has ended.  false: the program ended first; the child is killed. */
+bool os_wait_snapshot(int child);
+void os_end_snapshot(int child); /* kill it */
+/* Zeroed memory that a child of os_fork_snapshot shares; pages are allocated when they are used. */
+void *os_map_shared(size_t bytes);
 
 /* ---- performance counters (perf.c; only at the program's request, and outside a sandbox) ----- */
 

@@ -15,6 +15,8 @@ void os_fail_call(uint64_t n);
 #define OS_ALL_SIGNALS (~(1ull << 30))
 
 void os_forget_own(const void *at);
+/* The process that the caller serves (os_serve); 0: none. */
+uint32_t os_served(void);
 
 #define CALL0(nr) os_call(nr, 0, 0, 0, 0, 0, 0)
 #define CALL1(nr, a) os_call(nr, (long)(a), 0, 0, 0, 0, 0)

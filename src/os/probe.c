@@ -61,7 +61,7 @@ void os_exit_sandbox(void)
 
 bool os_sandboxed(void)
 {
-    return atomic_load_explicit(&sandboxed, memory_order_relaxed);
+    return atomic_load_explicit(&sandboxed, memory_order_relaxed) && !os_served();
 }
 
 uint64_t os_test_seed(void)

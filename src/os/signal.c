@@ -57,10 +57,26 @@ static void visit_thread(const char *name, void *about)
         each->visit((uint32_t)tid, each->about);
 }
 
+/* Put "/proc/self/task", or the same of the process that the caller serves. */
+static void put_tasks(struct text *t)
+{
+    uint32_t served = os_served();
+    text_put(t, "/proc/");
+    if (served)
+        text_decimal(t, served);
+    else
+        text_put(t, "self");
+    text_put(t, "/task");
+}
+
 int os_each_thread(void (*visit)(uint32_t tid, void *about), void *about)
 {
     struct each_thread each = {visit, about};
-    return os_each_name("/proc/self/task", visit_thread, &each);
+    char path[32];
+    struct text t = text_begin(path, sizeof path);
+    put_tasks(&t);
+    text_end(&t);
+    return os_each_name(path, visit_thread, &each);
 }
 
 uint32_t os_threads(void)
@@ -71,12 +87,13 @@ uint32_t os_threads(void)
     return known ? (uint32_t)st.st_nlink - 2 : 0;
 }
 
-/* Read /proc/self/task/TID/`name`, NUL-terminated.  Returns the number of bytes. */
+/* Read /proc/PID/task/TID/`name`, NUL-terminated.  Returns the number of bytes. */
 static long read_of_thread(uint32_t tid, const char *name, char *buffer, size_t room)
 {
     char path[64];
     struct text t = text_begin(path, sizeof path);
-    text_put(&t, "/proc/self/task/");
+    put_tasks(&t);
+    text_put(&t, "/");
     text_decimal(&t, tid);
     text_put(&t, name);
     text_end(&t);
