@@ -342,18 +342,30 @@ struct live {
 void report_live(struct live *l, int fd, FILE *out, const struct print_options *how);
 
 /*
- * Print the leak checks that programs made in mid-run and that are not reported yet: those of image
- * `only`, or of all images if it is 0. `fd` is the run file. Fill `reported` for report_checks_done
+ * Print the leak checks that were made in mid-run and that are not reported yet. `fd` is the run file. Fill `reported` for report_checks_done
  * and return the number of checks, at most `room`. Call report_checks_done after the text is
  * written: it wakes the programs, which wait for that.
  */
+struct check_choice {
+    uint32_t image; /* 0: of all images */
+    bool requested; /* by report_request_check, else by the program */
+};
+
 struct check_reported {
     uint64_t at;    /* offset in the file */
     uint32_t value; /* value to write there */
 };
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how,
-                       struct check_reported *reported, uint32_t room);
+uint32_t report_checks(int fd, struct check_choice choice, FILE *out,
+                       const struct print_options *how, struct check_reported *reported,
+                       uint32_t room);
 void report_checks_done(int fd, const struct check_reported *reported, uint32_t count);
+/*
+ * Request a leak check of process `pid`, and wait until it is made. `fd`: the run file, writable; it stays locked
+ * (flock) until it is closed, because the result stays only until the next request. *image: the process's image.
+ * -errno: err has the reason.
+ */
+int report_request_check(struct report *r, int fd, uint32_t pid, uint64_t limit_ms, uint32_t *image,
+                         char err[REPORT_ERROR_BYTES]);
 
 /*
  * Set the results of --measure, which are printed with the costs. A report without this call takes

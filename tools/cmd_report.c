@@ -388,7 +388,7 @@ static int report_end(const char *path)
 
 /* ---- report --check IMAGE FILE: started by a process that waits in mid-run ------------------- */
 
-static int report_leak_check(struct report *r, int fd, uint32_t image)
+int print_leak_check(struct report *r, int fd, struct check_choice choice)
 {
     char err[TOOLS_ERROR_BYTES];
     struct options o;
@@ -400,15 +400,18 @@ static int report_leak_check(struct report *r, int fd, uint32_t image)
 
     if (!bad && (bad = report_collect(r, err)) == 0 && (bad = take_lsan(&o, r, false, err)) == 0 &&
         (bad = finding_rules_read(&o, &finding_rules, err)) == 0)
-        bad = (out = open_text(r, &o, &(struct output){.usual = stderr}, err)) ? 0 : -EINVAL;
+        bad = (out = choice.requested ? stdout
+                                      : open_text(r, &o, &(struct output){.usual = stderr}, err))
+                  ? 0
+                  : -EINVAL;
     if (!bad) {
         struct print_options how = print_how(&o, fileno(out), NULL);
         finding_rules_of_run(&finding_rules, &o, &how);
-        count = report_checks(fd, image, out, &how, at, 1);
+        count = report_checks(fd, choice, out, &how, at, 1);
         fflush(out);
         report_checks_done(fd, at, count);
     }
-    if (out && out != stderr)
+    if (out && out != stderr && out != stdout)
         fclose(out);
     options_free(&o);
     finding_rules_free(&finding_rules);
@@ -422,7 +425,8 @@ static int report_check(const char *image, const char *path)
 
     if (fd < 0)
         return STATUS_SETUP;
-    status = report_leak_check(r, fd, (uint32_t)strtoul(image, NULL, 10));
+    status =
+        print_leak_check(r, fd, (struct check_choice){.image = (uint32_t)strtoul(image, NULL, 10)});
     report_close(r);
     close(fd);
     return status;

@@ -36,7 +36,7 @@
 /* ---- verbs.c --------------------------------------------------------------------------------- */
 
 extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
-    verb_dump, verb_selftest, verb_list, verb_pack, verb_translate, verb_plans, verb_valgrind;
+    verb_check, verb_dump, verb_selftest, verb_list, verb_pack, verb_translate, verb_plans, verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
 const struct verb *verb_at(unsigned i);          /* verb_run is the first; NULL past the last */
@@ -53,6 +53,8 @@ void print_without_effect(const struct options *o);
 /* Is it `report --end FILE` or `report --check IMAGE FILE`, as the runtime starts them? */
 bool is_reporter(int argc, char **argv);
 int report_for_process(int argc, char **argv);
+/* Print a leak check in mid-run by the options of its run; a requested one to standard output. */
+int print_leak_check(struct report *r, int fd, struct check_choice choice);
 
 /* ---- pager.c --------------------------------------------------------------------------------- */
 

@@ -5,8 +5,9 @@
 #include "tools.h"
 
 static const struct verb *const verbs[] = {
-    &verb_run,    &verb_report, &verb_show, &verb_suppress,  &verb_list,  &verb_pack,
-    &verb_events, &verb_stat,   &verb_dump, &verb_translate, &verb_plans, &verb_selftest,
+    &verb_run,       &verb_report, &verb_show,     &verb_suppress, &verb_list,
+    &verb_pack,      &verb_events, &verb_stat,     &verb_check,    &verb_dump,
+    &verb_translate, &verb_plans,  &verb_selftest,
 };
 
 const struct verb *verb_named(const char *name)

@@ -29,12 +29,13 @@
 void image_read_map(struct report *r, struct image *image);
 
 /*
- * Read a leak check that the image made in mid-run and that is not yet reported. Its leaks become
- * the report's leaks, like those of the check at exit. *at: file offset of the check's record.
+ * Read a leak check that the image made in mid-run and that is not yet reported. `requested`: by another
+ * process, else by the program. Its leaks become the report's leaks, like those of the check at exit.
+ * *at: file offset of the check's record.
  * false: there is no such check.
  */
-bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check,
-                      uint64_t *at);
+bool image_read_check(struct report *r, struct image *image, bool requested,
+                      struct leak_check_record *check, uint64_t *at);
 
 /* ---- map.c ----------------------------------------------------------------------------------- */
 

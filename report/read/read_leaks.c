@@ -12,6 +12,7 @@
 /* Root numbers count through all chunks in order of their index. Chunks may come in any order. */
 struct chunk_root {
     uint64_t chunk;
+    uint64_t epoch; /* number of the check */
     uint32_t root_index;
     struct root_record root;
 };
@@ -40,6 +41,7 @@ void read_roots(struct reading *rd, const struct segment *s)
         rd->roots = grow(rd->roots, rd->root_count, sizeof *rd->roots);
         root = &rd->roots[rd->root_count++];
         root->chunk = s->index;
+        root->epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
         root->root_index = i;
         memcpy(&root->root, segment_item(s, i), sizeof root->root);
     }
@@ -50,7 +52,8 @@ void read_check(struct reading *rd, const struct segment *s, uint64_t at)
     const struct leak_check_record *check = segment_item(s, 0);
 
     if (atomic_load_explicit(&s->count, memory_order_relaxed) == 0 ||
-        atomic_load_explicit(&check->reported, memory_order_relaxed) != 0)
+        atomic_load_explicit(&check->reported, memory_order_relaxed) != 0 ||
+        (check->flags & LEAK_CHECK_REQUESTED) != rd->requested)
         return;
     memcpy((void *)&rd->check, (const void *)check, sizeof rd->check);
     rd->check_at = at + sizeof *s;
@@ -65,9 +68,21 @@ static int by_chunk(const void *a_, const void *b_)
     return a->root_index < b->root_index ? -1 : a->root_index > b->root_index;
 }
 
+/* Leave out the roots of other checks, which other processes may have requested. */
+static void roots_select(struct reading *rd)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rd->root_count; i++)
+        if (rd->roots[i].epoch == atomic_load_explicit(&rd->check.number, memory_order_relaxed))
+            rd->roots[n++] = rd->roots[i];
+    rd->root_count = n;
+}
+
 /* Sort the roots: root number n is at index n - 1. */
 static struct root_record *roots_in_order(struct reading *rd)
 {
+    if (rd->what == READ_CHECK)
+        roots_select(rd);
     struct root_record *roots = xalloc(calloc((size_t)rd->root_count + 1, sizeof *roots));
 
     if (rd->root_count > 0)
@@ -86,7 +101,9 @@ static void take_groups(struct reading *rd, const struct segment *s,
     enum segment_kind wanted = at_end ? SEGMENT_LEAKS : SEGMENT_CHECK_LEAKS;
 
     if (s->kind != wanted ||
-        atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT)
+        atomic_load_explicit(&s->state, memory_order_relaxed) != SEGMENT_CURRENT ||
+        (!at_end && atomic_load_explicit(&s->epoch, memory_order_relaxed) !=
+                        atomic_load_explicit(&rd->check.number, memory_order_relaxed)))
         return;
     for (uint32_t i = 0; i < count; i++) {
         const struct leak_group *g = segment_item(s, i);
@@ -120,10 +137,13 @@ void take_leaks(struct reading *rd)
     free(rd->leak_areas);
 }
 
-bool image_read_check(struct report *r, struct image *image, struct leak_check_record *check,
-                      uint64_t *at)
+bool image_read_check(struct report *r, struct image *image, bool requested,
+                      struct leak_check_record *check, uint64_t *at)
 {
-    struct reading rd = {.report = r, .image = image, .what = READ_CHECK};
+    struct reading rd = {.report = r,
+                         .image = image,
+                         .what = READ_CHECK,
+                         .requested = requested ? LEAK_CHECK_REQUESTED : 0};
 
     image->map_tried = true; /* a second read would reset it to its header */
     image->thread_count = 0;

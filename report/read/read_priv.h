@@ -20,6 +20,7 @@ struct reading {
     enum what_is_read what;
     struct leak_check_record check; /* .number 0: none */
     uint64_t check_at;              /* its offset in the file */
+    uint32_t requested;             /* READ_CHECK: LEAK_CHECK_REQUESTED, or 0 */
     struct report *report;
     struct image *image;
     struct part *parts;

@@ -1,5 +1,5 @@
 /*
- * checks.c - report leak checks that a program requests in mid-run, while it waits for the result.
+ * checks.c - report leak checks in mid-run, which the program requests and waits for, or another process.
  *
  * The result is in the run file until it is reported. It belongs to the image that requested it,
  * whose stacks and modules it uses. The result of the check at exit stays in the file: there the
@@ -45,6 +45,8 @@ static void head_print(const struct report *r, const struct image *image,
     if (image->threads_waiting > 0)
         fprintf(page->out, "; %s not stopped in a system call",
                 count_text(image->threads_waiting, "thread was", "threads were").text);
+    if (check->pause_ns > 0 && !page->how->deterministic)
+        fprintf(page->out, "; allocations paused %.3f ms", (double)check->pause_ns / 1e6);
     fputc('\n', page->out);
 }
 
@@ -72,15 +74,15 @@ static void leaks_drop(struct report *r)
 }
 
 /* Make this check the report's only one. false: the image has none. */
-static bool check_take(struct report *r, struct image *image, struct leak_check_record *check,
-                       uint64_t *at)
+static bool check_take(struct report *r, struct image *image, bool requested,
+                       struct leak_check_record *check, uint64_t *at)
 {
     for (struct image *other = r->images; other; other = other->hh.next) {
         other->leak_check = LEAKS_NOT_REQUESTED;
         other->marks = 0; /* image_read_check sets those of `image` again */
     }
     leaks_drop(r);
-    if (!image_read_check(r, image, check, at))
+    if (!image_read_check(r, image, requested, check, at))
         return false;
     for (struct image *parent = image_parent(r, image); parent; parent = image_parent(r, parent))
         image_read_map(r, parent); /* the program's first image has its suppressions */
@@ -99,8 +101,9 @@ static uint32_t reported_value(const struct report *r, const struct leak_check_r
     return 1 + hidden;
 }
 
-uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_options *how,
-                       struct check_reported *reported, uint32_t room)
+uint32_t report_checks(int fd, struct check_choice choice, FILE *out,
+                       const struct print_options *how, struct check_reported *reported,
+                       uint32_t room)
 {
     char err[REPORT_ERROR_BYTES];
     struct leak_check_record check;
@@ -114,7 +117,8 @@ uint32_t report_checks(int fd, uint32_t only, FILE *out, const struct print_opti
     if (images_refresh(r) == 0)
         for (struct image *image = r->images; image && count < room; image = image->hh.next) {
             uint64_t record_at;
-            if ((only && image->number != only) || !check_take(r, image, &check, &record_at))
+            if ((choice.image && image->number != choice.image) ||
+                !check_take(r, image, choice.requested, &check, &record_at))
                 continue;
             findings_match(r, how);
             report_hide_indirect(r, how->leak_kinds | how->problem_kinds);

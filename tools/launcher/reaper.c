@@ -80,7 +80,8 @@ static void print_checks(struct reaper *r)
         FILE *out = open_memstream(&text, &bytes);
         if (!out)
             return;
-        count = report_checks(r->file->fd, 0, out, &r->how, at, CHECKS_AT_A_TIME);
+        count = report_checks(r->file->fd, (struct check_choice){0}, out, &r->how, at,
+                              CHECKS_AT_A_TIME);
         if (fclose(out) == 0 && r->log >= 0)
             text_write(r->log, text, bytes);
         free(text);
