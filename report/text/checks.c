@@ -58,7 +58,7 @@ static void check_print(struct report *r, const struct image *image,
     bool whole = how->all || how->leaks == PRINT_LEAKS_RECORDS;
 
     if (how->leaks == PRINT_LEAKS_NOTHING || check->flags & LEAK_CHECK_AT_END ||
-        (how->quiet && image->leak_check == LEAKS_FOUND &&
+        (how->quiet && !(check->flags & LEAK_CHECK_REQUESTED) && image->leak_check == LEAKS_FOUND &&
          report_leaks(r, how->problem_kinds) == 0))
         return;
     head_print(r, image, check, &page);

@@ -13,7 +13,8 @@
  * No thread is signalled, and no system call ends early.  So registers are unknown, and what is lost is only
  * possibly lost.  A thread that waits in a system call has its stack pointer and the arguments of the call in
  * /proc.  If it has run before the fork was over, both are out of date, and the snapshot is taken again.  After
- * TRIES no thread's stack pointer is used: each stack is scanned from its lowest address.
+ * RUNS no thread's stack pointer is used: each stack is scanned from its lowest address.  On a loaded machine the
+ * scanner may lack a processor for so long that a waiting writer continues (fork_wait): then, too, until LIMIT_NS.
  *
  * If the scanner dies, writers resume by themselves (fork_wait).  If it is killed during leaks_begin, the program's
  * next check waits for ever; only SIGKILL does that.
@@ -23,7 +24,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define TRIES 3u
+#define RUNS 2u /* of waiting threads; then stack pointers are not used */
+#define LIMIT_NS 1500000000ull
 #define RESULTS_BYTES (64ull << 20)
 
 /* Written by the snapshot. */
@@ -81,14 +83,14 @@ static void forget_stack_pointers(struct stopped_world *w)
 }
 
 /* All that must be read while writers wait. */
-static enum leak_check prepare(struct check *c, bool is_last)
+static enum leak_check prepare(struct check *c, uint32_t runs)
 {
     int err = world_of_running(&c->world);
     if (err)
         return err == -ENOMEM ? LEAKS_NO_MEMORY : LEAKS_NO_PROC;
     if (!threads_all_outside())
         return LEAKS_BUSY;
-    if (is_last)
+    if (runs >= RUNS)
         forget_stack_pointers(&c->world);
     dirty_pages_begin();
     enum leak_check result = leaks_describe(c);
@@ -99,13 +101,13 @@ static enum leak_check prepare(struct check *c, bool is_last)
 }
 
 /* Set *child to the snapshot's descriptor if there is one. */
-static enum leak_check fork_in_section(struct check *c, bool is_last, int *child)
+static enum leak_check fork_in_section(struct check *c, uint32_t runs, int *child)
 {
     struct section s;
     enum leak_check result = LEAKS_BUSY;
     if (!section_begin(&s))
         return result;
-    result = prepare(c, is_last);
+    result = prepare(c, runs);
     if (result == LEAKS_FOUND) {
         *child = os_fork_snapshot();
         if (*child == 0)
@@ -124,18 +126,20 @@ static void drop(struct check *c)
     c->world = (struct stopped_world){0};
 }
 
-/* Take a snapshot.  LEAKS_BUSY: not usable, or writers did not stop. */
-static enum leak_check take(struct check *c, bool is_last, int *child)
+/* Take a snapshot.  LEAKS_BUSY: not usable, or writers did not stop.  *runs: how often a thread has run. */
+static enum leak_check take(struct check *c, uint32_t *runs, int *child)
 {
     uint64_t begin = os_clock_ns();
     *child = -1;
     if (!leaks_stop_writers())
         return LEAKS_BUSY;
-    enum leak_check result = fork_in_section(c, is_last, child);
+    enum leak_check result = fork_in_section(c, *runs, child);
     bool is_whole = fork_resume_writers();
     uint64_t ns = os_clock_ns() - begin;
     c->now->pause_ns = ns > c->now->pause_ns ? ns : c->now->pause_ns;
-    if (result == LEAKS_FOUND && (!is_whole || world_has_run(&c->world))) {
+    bool has_run = result == LEAKS_FOUND && world_has_run(&c->world);
+    *runs += has_run;
+    if (result == LEAKS_FOUND && (!is_whole || has_run)) {
         os_end_snapshot(*child);
         *child = -1;
         result = LEAKS_BUSY;
@@ -149,10 +153,12 @@ static enum leak_check take_any(struct check *c, int *child)
     struct os_signals signals;
     if (!leaks_begin(&signals))
         return result;
-    for (uint32_t i = 1; i <= TRIES && result == LEAKS_BUSY; i++) {
+    uint64_t begin = os_clock_ns();
+    uint32_t runs = 0;
+    do {
         drop(c);
-        result = take(c, i == TRIES, child);
-    }
+        result = take(c, &runs, child);
+    } while (result == LEAKS_BUSY && os_clock_ns() - begin < LIMIT_NS);
     leaks_done();
     os_restore_signals(&signals);
     return result;

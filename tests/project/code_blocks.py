@@ -60,13 +60,14 @@ OUTPUTS = {('docs/report.md', 'DOUBLE FREE of'): 'tools/run',
 # Verbs of rtcheck: a line of their output.
 VERBS = {'run': r'rtcheck: \d+ problems? in ', 'report': r'rtcheck: \d+ problems? in ', 'show': '  times +1$',
          'suppress add': '', 'pack': r'\S+\.rtpack: \d+ bytes; ', 'list': 'started +pid', 'events': r'process \d+ \(\w+\)', 'stat': ' +seconds +pid',
+         'check': r'rtcheck: leak check \d+ of ',
          'dump': 'run version=', 'selftest': r'(rtcheck: all \d+ classes|0 of \d+ calls are not)',
          'translate': 'bytes of code:$', 'plans': r'(last used +KiB|\d+ plans)', 'help': '  (--|both |ASAN |LSAN )[a-z-]+'}
-NEED_ARGUMENT = ('show', 'suppress add', 'events', 'stat', 'dump', 'run', 'translate')
+NEED_ARGUMENT = ('show', 'suppress add', 'events', 'stat', 'check', 'dump', 'run', 'translate')
 WORDS = {'options': '--verbose', 'OPTION': '--verbose', 'OPTION OF VALGRIND': '--leak-check=full',
          "VALGRIND'S OPTIONS": '--leak-check=full',
          'PROGRAM': './prog', 'ARG': 'dl "b c"', 'ARGS': 'dl "b c"', 'ARGUMENT': 'dl "b c"', 'MS': '100', 'OBJECT': './prog', 'PLAN': 'prog.plan', 'DIR': '/', 'N': NUMBER}
-OPTION_OF = {'show': '--deterministic', 'suppress add': '--file=own.supp', 'pack': '--with-sources', 'stat': '-n 1'}
+OPTION_OF = {'show': '--deterministic', 'suppress add': '--file=own.supp', 'pack': '--with-sources', 'stat': '-n 1', 'check': '--limit=60000'}
 
 # Variables: how they are used, and the status and a line that this gives.
 VARIABLES = [(r'RTCHECK_OPTIONS="name=value:name=value"', 'RTCHECK_OPTIONS=error_exitcode=3:num_callers=1 rtcheck ./prog', 3,

@@ -22,7 +22,7 @@ PERSON = re.compile(r"\b(tells?|told|says?|said|speaks?|spoken?|go(es)? on|going
                     r"knew|hears?|heard|minds?|asks?|asked|wants|believes?|wishes)\b", re.IGNORECASE)
 LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
 QUESTIONS, QUESTIONS_LEAST = SOURCE / "docs/questions.md", 30
-VERBS = ("run", "report", "show", "suppress add", "list", "pack", "events", "stat", "dump", "selftest", "translate", "plans")
+VERBS = ("run", "report", "show", "suppress add", "list", "pack", "events", "stat", "check", "dump", "selftest", "translate", "plans")
 COMMAND = re.compile(r"^(?:\$ |- run: | *- )?(rtcheck(?:-valgrind)? .*)$", re.MULTILINE)
 OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
 wrong = []

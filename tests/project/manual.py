@@ -12,7 +12,7 @@ import sys
 
 SOURCE, BUILD = pathlib.Path(os.environ["RTC_SOURCE"]), pathlib.Path(os.environ["RTC_BUILD"])
 SHARE = BUILD / "share"
-VERBS = {"report", "show", "pack", "suppress", "list", "events", "stat", "dump", "selftest", "translate", "plans"}
+VERBS = {"report", "show", "pack", "suppress", "list", "events", "stat", "check", "dump", "selftest", "translate", "plans"}
 OF_SHOW = {"bytes"}  # options of options.def that only `rtcheck show` has
 WORDS, AVERAGE = 25, 15
 FISH = "fish/vendor_completions.d/rtcheck.fish"

@@ -95,7 +95,7 @@ class Scene:
 
     def run_beside(self, command):
         """The same with the id of a checked program for PID, which ends after the command's first line."""
-        with subprocess.Popen(['rtcheck', '-q', 'sh', '-c', 'echo $$; read line'], cwd=self.folder, env=self.environment(),
+        with subprocess.Popen(['rtcheck', '-q', '--witness', 'sh', '-c', 'echo $$; read line'], cwd=self.folder, env=self.environment(),
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
             command = re.sub(r'\bPID\b', program.stdout.readline().strip(), command)
             with subprocess.Popen(['bash', '-c', self.here(command)], cwd=self.folder, env=self.environment(), text=True,

@@ -45,6 +45,7 @@ static struct asked request(struct build *b, uint32_t area, uint32_t number)
 
     a.record->number = number;
     a.record->result = LEAKS_FOUND;
+    a.leaks->epoch = number;
     return a;
 }
 
@@ -57,7 +58,7 @@ static const char *printed(int fd, uint32_t only, struct print_options how,
 
     memset(text, 0, sizeof text);
     how.deterministic = true;
-    *count = report_checks(fd, only, out, &how, at, 4);
+    *count = report_checks(fd, (struct check_choice){.image = only}, out, &how, at, 4);
     fclose(out);
     return text;
 }
