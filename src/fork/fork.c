@@ -280,15 +280,50 @@ bool fork_stop_writers(void)
     return false;
 }
 
-bool fork_resume_writers(void)
+static void resume(void)
 {
     struct os_signals signals = forks.signals;
-    bool is_whole = end_stop();
     quiesce_resume(forks.epoch);
     atomic_store(&forks.forker, 0);
     lock_drop(&forks.forking);
     os_restore_signals(&signals);
-    return is_whole;
+}
+
+void fork_resume_writers(void)
+{
+    end_stop();
+    resume();
+}
+
+void fork_lease_snapshot(void)
+{
+    copies_sweep();
+    atomic_store(&forks.pending, lease_grant());
+    if (atomic_load(&forks.torn) == TORN_YES)
+        tear();
+}
+
+struct lease *fork_resume_snapshot(uint32_t pid)
+{
+    struct lease *l = atomic_load(&forks.pending);
+    uint32_t open = TORN_OPEN;
+    bool is_whole = end_stop() && l;
+    if (is_whole) {
+        atomic_compare_exchange_strong(&l->torn, &open, TORN_CLOSED);
+        forks.epoch++; /* writers copy the records that the child reads */
+    }
+    if (l) {
+        atomic_store(&l->pid, pid);
+        atomic_store(&l->state, is_whole && pid ? LEASE_HELD : LEASE_FREE);
+    }
+    atomic_store(&forks.pending, NULL);
+    resume();
+    return is_whole && pid ? l : NULL;
+}
+
+void fork_drop_snapshot(struct lease *l)
+{
+    atomic_store(&l->state, LEASE_FREE);
 }
 
 /*

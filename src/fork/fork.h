@@ -90,8 +90,16 @@ bool fork_enter_anyway(void);
  * stopped.
  */
 bool fork_stop_writers(void);
-/* false: a thread wrote records meanwhile, because the stop took too long. */
-bool fork_resume_writers(void);
+void fork_resume_writers(void);
+/*
+ * Between fork_stop_writers and a fork of a process that serves this one: the child will read the records as they
+ * are now.  Then call fork_resume_snapshot in place of fork_resume_writers, with the pid of the child, or 0.  It
+ * returns the child's lease, or NULL: there is none, or a thread wrote records before the fork was over.  After the child's end
+ * call fork_drop_snapshot.
+ */
+void fork_lease_snapshot(void);
+struct lease *fork_resume_snapshot(uint32_t pid);
+void fork_drop_snapshot(struct lease *l);
 /* The current epoch.  Unlike epoch_page->epoch it is not 0 while a fork waits for quiescence. */
 uint32_t fork_epoch(void);
 

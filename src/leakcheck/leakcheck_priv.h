@@ -55,6 +55,7 @@ struct stopped_world {
     uint32_t unresponsive; /* of these: threads that block the signal */
     uint32_t waiting;      /* of these: threads that wait in a system call */
     uint64_t bytes;        /* size of the list */
+    uint32_t process;      /* its pid, which is also the first thread's; 0: it has ended */
     bool is_copied;        /* a copy of the memory is scanned: no thread runs in it */
 };
 
@@ -227,6 +228,7 @@ struct check {
     struct leak_group *group; /* results of the scan */
     uint32_t groups;
     struct range shared; /* snapshot.c: the results, written by the snapshot */
+    struct lease *lease; /* snapshot.c: of the snapshot's records */
     struct leaks_sum sum[REACH_COUNT];
     struct leaks_now *now;   /* NULL: the check at the end */
     struct leak_records *to; /* the segments that it fills */
@@ -239,7 +241,6 @@ void leaks_scan(struct check *c,
                 bool all_threads);  /* read memory; all_threads: also keys of running ones */
 void leaks_add_up(struct check *c); /* set group, groups and sum */
 void leaks_describe_witnesses(struct check *c);
-void leaks_drop(struct check *c);
 
 /* ---- leak_records.c: results in the run file ------------------------------------------------- */
 

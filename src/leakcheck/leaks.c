@@ -314,7 +314,7 @@ static enum leak_check look_once(struct check *c, const struct caller *caller,
     return result;
 }
 
-void leaks_drop(struct check *c)
+static void drop(struct check *c)
 {
     roots_drop(&c->roots);
     range_give_back(&c->lists);
@@ -337,7 +337,7 @@ static enum leak_check look(struct check *c, const struct caller *caller,
     enum leak_check result = look_once(c, caller, extra_roots);
     for (uint32_t i = 1; i < LOOKS && result == LEAKS_FOUND && world_stop_runnable(&c->world);
          i++) {
-        leaks_drop(c);
+        drop(c);
         result = look_once(c, caller, extra_roots);
     }
     return result == LEAKS_FOUND ? keep_result(c) : result;
@@ -404,7 +404,7 @@ static void check_stopped(struct check *c, const struct caller *caller,
     } else if (!is_stopped()) {
         world_resume(&c->world);
     }
-    leaks_drop(c);
+    drop(c);
 }
 
 /*

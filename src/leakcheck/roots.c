@@ -111,7 +111,7 @@ static void add(struct search *s, const struct mapping *m, uintptr_t start, uint
     if (kind == ROOT_MAPPED && loader_find(start, &o)) {
         r->kind = ROOT_MODULE;
         r->bias = o.bias;
-        r->module = modules_number(&o, true);
+        r->module = modules_number(&o, !s->w->is_copied);
     }
 }
 
@@ -242,8 +242,7 @@ static void add_guarded(struct search *s, const struct mapping *m)
         uintptr_t end = align_up(t->control_block + LIBC_CONTROL_BYTES, PAGE_BYTES);
         end = end < m->end ? end : m->end;
         bool is_main =
-            t->tid ==
-            os_program_pid(); /* its stack is elsewhere: this is its thread-local storage */
+            t->tid == s->w->process; /* its stack is elsewhere: this is its thread-local storage */
         add_without_excluded(s, m, live_from(t, from, t->control_block), end,
                              is_main ? ROOT_MAPPED : ROOT_STACK, is_main ? 0 : t->number);
         from = end;
@@ -256,11 +255,10 @@ static void add_guarded(struct search *s, const struct mapping *m)
 
 static void add_main_stack(struct search *s, const struct mapping *m)
 {
-    uint32_t pid = os_program_pid();
     uintptr_t from = m->start;
     uint32_t number = threads_main();
     for (uint32_t i = 0; i < s->w->count; i++)
-        if (s->w->thread[i].tid == pid)
+        if (s->w->thread[i].tid && s->w->thread[i].tid == s->w->process)
             from = live_from(&s->w->thread[i], m->start, m->end);
     add_without_excluded(s, m, from, m->end, ROOT_STACK, number);
 }

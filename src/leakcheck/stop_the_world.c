@@ -124,6 +124,7 @@ static int list_threads(struct stopped_world *w, const struct caller *caller)
     int err = os_each_thread(count_one, &f.room);
     if (err)
         return err;
+    w->process = os_program_pid();
     w->bytes = align_up(f.room * sizeof *w->thread, PAGE_BYTES);
     w->thread = os_map(w->bytes);
     if (os_failed(w->thread))

@@ -159,12 +159,13 @@ static void become_snapshot(void)
     CALL2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
 }
 
-int os_fork_snapshot(void)
+int os_fork_snapshot(uint32_t *number)
 {
     int child = -1;
     long pid = os_call(SYS_clone, CLONE_PIDFD | CLONE_UNTRACED, 0, (long)&child, 0, 0, 0);
     if (pid == 0)
         become_snapshot();
+    *number = pid > 0 ? (uint32_t)pid : 0;
     return pid == 0 ? 0 : pid < 0 ? (int)pid : child;
 }
 
