@@ -55,7 +55,7 @@ static int check(struct options *o, int count, char **operands)
 
     (void)count;
     if (pid == 0 || pid > INT_MAX) {
-        fail(err, -ESRCH, "%s is not the number of a process", operands[0]);
+        fail(err, -ESRCH, "%s: not the number of a process", operands[0]);
         return print_failure(err);
     }
     if (find_run_of_process(operands[0], path, sizeof path, err))

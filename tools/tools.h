@@ -36,7 +36,8 @@
 /* ---- verbs.c --------------------------------------------------------------------------------- */
 
 extern const struct verb verb_run, verb_report, verb_show, verb_suppress, verb_events, verb_stat,
-    verb_check, verb_dump, verb_selftest, verb_list, verb_pack, verb_translate, verb_plans, verb_valgrind;
+    verb_check, verb_dump, verb_selftest, verb_list, verb_pack, verb_translate, verb_plans,
+    verb_valgrind;
 
 const struct verb *verb_named(const char *name); /* NULL: there is none */
 const struct verb *verb_at(unsigned i);          /* verb_run is the first; NULL past the last */

@@ -18,7 +18,7 @@ VERBS = {
     "pack": (["pack"], ["none"], "rtcheck: none cannot be opened"),
     "events": (["events"], ["none"], "rtcheck: none cannot be opened"),
     "stat": (["stat"], ["none"], "rtcheck: none cannot be opened"),
-    "check": (["check"], ["none"], "rtcheck: none is not the number of a process"),
+    "check": (["check"], ["none"], "rtcheck: none: not the number of a process"),
     "dump": (["dump"], ["none"], "rtcheck: none cannot be opened"),
     "plans": (["plans"], [], ""),
     "selftest": (["selftest", "--events", "--here"], [], "rtcheck: the runtime is not there"),

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,28 +36,33 @@
 
 static void *volatile kept[KEPT];
 static void *volatile lost;
+static uintptr_t last; /* address of the last lost block, during its preparation */
 static _Atomic int returned, started;
 
 static NOINLINE void lose(size_t bytes)
 {
     lost = malloc(bytes);
+    last = (uintptr_t)lost;
     lost = NULL;
 }
 
-static NOINLINE void wipe(void)
+/* Leave a word in the part of the stack that is not live: it counts only if the stack pointer is unknown. */
+static NOINLINE void litter(uintptr_t word)
 {
-    volatile char room[16384];
-    for (size_t i = 0; i < sizeof room; i++)
-        room[i] = 0;
+    volatile uintptr_t room[2048];
+    for (size_t i = 0; i < sizeof room / sizeof room[0]; i++)
+        room[i] = word;
 }
 
-static void prepare(void)
+/* waits: the thread will wait in a system call, so its stack pointer is known. */
+static void prepare(bool waits)
 {
     for (size_t i = 0; i < KEPT; i++)
         kept[i] = malloc(100 + i);
     lose(3001);
     lose(3002);
-    wipe();
+    litter(waits ? last : 0);
+    last = 0;
 }
 
 static void ready(void)
@@ -191,7 +197,7 @@ static void wait_in(const struct wait *w)
         pthread_create(&thread, &small, waiter, (void *)(uintptr_t)w);
     while (atomic_load(&started) < w->threads)
         sched_yield();
-    prepare();
+    prepare(true);
     ready();
     wait_for_end();
     printf("returned %d\n", atomic_load(&returned));
@@ -208,7 +214,7 @@ static void alone(void)
 {
     struct epoll_event e = {.events = EPOLLIN};
     int set = epoll_create1(0);
-    prepare();
+    prepare(true);
     epoll_ctl(set, EPOLL_CTL_ADD, 0, &e);
     ready();
     printf("epoll_wait %d\n", epoll_wait(set, &e, 1, -1));
@@ -216,7 +222,7 @@ static void alone(void)
 
 static void sandbox(void)
 {
-    prepare();
+    prepare(true);
     enter_sandbox();
     wait_for_end();
     syscall(SYS_exit, 0);
@@ -256,7 +262,7 @@ static void *churn(void *unused)
 static void busy(void)
 {
     pthread_t thread[2];
-    prepare();
+    prepare(false);
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, churn, NULL);
     ready();
@@ -282,7 +288,7 @@ static void group(void)
     char byte;
     setpgid(0, 0);
     signal(SIGUSR1, on_signal);
-    prepare();
+    prepare(false);
     ready();
     for (; poll(&in, 1, 0) == 0; rounds++) {
         kill(0, SIGUSR1);

@@ -7,6 +7,7 @@ check at the end; no system call returns early; the program sees no signal, chil
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -110,6 +111,32 @@ def judge_refused(folder):
         program.end()
 
 
+def judge_redis(folder, count):
+    """A server under load: each check is made, and all clients are served."""
+    socket = os.path.join(folder, "s")
+    env = dict(os.environ, XDG_STATE_HOME=folder)
+    words = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder]
+    with subprocess.Popen([RTCHECK, "-q", "--witness", *words], cwd=folder, env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as server:
+        line = next(line for line in server.stdout if "ready to accept connections" in line)
+        pid = line.split(":")[0]
+        load = subprocess.Popen(["redis-benchmark", "-s", socket, "-t", "set,get,lpush,lpop", "-n", "100000000", "-q"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for number in range(1, count + 1):
+            done = subprocess.run([RTCHECK, "check", pid], capture_output=True, text=True, timeout=60, check=False)
+            if done.returncode or done.stderr or not re.match(r"rtcheck: leak check %d of redis-[a-z-]+ \(%s\): (?!leaks are)"
+                                                              % (number, pid), done.stdout):
+                yield "check %d: %s" % (number, done)
+        if load.poll() is not None:
+            yield "the load has ended: %s" % (load.communicate(),)
+        load.kill()
+        load.communicate()
+        subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], capture_output=True, timeout=60, check=False)
+        rest = server.communicate(timeout=120)[0]
+        if server.returncode or "crashed" in rest:
+            yield "the server: status %d, %s" % (server.returncode, rest)
+
+
 def complaints(folder):
     full = sys.argv[1:2] == ["--full"]
     for name in ENDINGS:
@@ -117,6 +144,10 @@ def complaints(folder):
             yield "%s: %s" % (name, what)
     for what in judge(folder, "alone", 2, by_hand=True):
         yield "by hand: %s" % what
+    for what in judge_redis(folder, 100 if full else 3) if shutil.which("redis-benchmark") else ():
+        yield "redis: %s" % what
+    if not shutil.which("redis-benchmark"):
+        print("skip: live_redis: redis-server and redis-tools are not installed")
     yield from judge_killed(folder)
     yield from judge_refused(folder)
 
