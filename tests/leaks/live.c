@@ -222,7 +222,7 @@ static void alone(void)
 
 static void sandbox(void)
 {
-    prepare(true);
+    prepare(false);
     enter_sandbox();
     wait_for_end();
     syscall(SYS_exit, 0);
@@ -235,6 +235,15 @@ struct item {
     char bytes[200];
 };
 
+static void drop_items(struct item *list[2])
+{
+    for (int k = 0; k < 2; k++)
+        for (struct item *next; list[k]; list[k] = next) {
+            next = list[k]->next;
+            free(list[k]);
+        }
+}
+
 /* Items move from list to list: each is always reachable from a list, or in this thread's registers. */
 static void *churn(void *unused)
 {
@@ -246,16 +255,9 @@ static void *churn(void *unused)
         i->next = list[(n + 1) % 2];
         list[(n + 1) % 2] = i;
         if (n % 64 == 63)
-            for (; list[0]; list[0] = i) {
-                i = list[0]->next;
-                free(list[0]);
-            }
+            drop_items(list);
     }
-    for (int k = 0; k < 2; k++)
-        for (struct item *next; list[k]; list[k] = next) {
-            next = list[k]->next;
-            free(list[k]);
-        }
+    drop_items(list);
     return unused;
 }
 
