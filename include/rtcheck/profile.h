@@ -12,7 +12,7 @@
  * A status of type int is 0 or a negative errno value, and errno is unchanged.  Any thread may call
  * any function, but only one thread at a time may use a profile (except callbacks: see there).
  * Signal handlers may call all functions; reads in a handler that has interrupted the allocator
- * fail with -EAGAIN.  Nothing is counted only for profiles: an open profile has no cost until it is
+ * fail with -EAGAIN (see rtc_profile_read_u64).  Nothing is counted only for profiles: an open profile has no cost until it is
  * read, and an event without a callback has none.  No file descriptors are used.
  *
  * Forks: a child has its parent's profiles and callbacks.  Process profiles refer to the child: its
@@ -146,12 +146,16 @@ struct rtc_profile_site {
 
 /*
  * Read a variable.  *value is unchanged on errors. -EINVAL: the profile has no such variable, or it
- * is not a UINT64. -EAGAIN: not known now, because the allocator cannot be quiesced, or a long scan
- * of records exceeded the time for which its threads wait. -ESRCH: a thread of the parent.
- * -ENODATA: no value (no scan was made, no live block), or not in the snapshot. -EACCES: not
- * available after the program has entered a sandbox.
+ * is not a UINT64. -ESRCH: a thread of the parent. -ENODATA: no value (no scan was made, no live
+ * block), or not in the snapshot. -EACCES: not available after the program has entered a sandbox.
  *
- * Reading a site or top_sites scans all block records, while the program's threads wait.
+ * -EAGAIN is returned in three cases only: in a handler that has interrupted the allocator; in the
+ * child of a vfork; and while another thread's fork lasts longer than a second.
+ *
+ * No thread waits for a read.  The reader may wait for another thread that is just counting, for a
+ * second at most.
+ * Reading a site or top_sites is different: it scans all block records, while the program's threads
+ * wait.  They wait for a bounded time, so with very many blocks a scan fails: -EAGAIN after a second.
  */
 RTC_API int rtc_profile_read_u64(rtc_profile_t *profile, uint32_t id, uint64_t *value);
 

@@ -165,6 +165,17 @@ struct helper_stack {
 #define LOCKS_HELD_MAX 8u
 struct lock;
 
+/* Operations of all threads of this image; include ended threads and, in a child, the parent's. */
+struct thread_totals {
+    uint64_t allocs, frees, reallocs, alloc_bytes, free_bytes;
+};
+
+/* The thread's counters at its answer to a handshake (fork/handshake.c). */
+struct thread_answer {
+    _Atomic uint32_t number; /* of the handshake, written last; 0: none */
+    struct thread_totals totals;
+};
+
 struct thread {
     /*
      * The critical section's state.  0: outside.  Even: inside, the stack pointer at entry.  Odd:
@@ -173,7 +184,9 @@ struct thread {
      */
     _Atomic uintptr_t crit;
     struct thread_record *record; /* its counters, in the run file */
-    uint32_t record_index;        /* thread_records.c */
+    /* Is the thread changing counters that belong together?  (fork/handshake.c reads them.) */
+    _Atomic bool counting;
+    uint32_t record_index; /* thread_records.c */
     /* An error or the program refers to the record: do not reuse it. */
     bool keep_record;
     int32_t cost_left; /* operations until the next timed one; below 0: time this one */
@@ -203,6 +216,7 @@ struct thread {
     _Atomic uint64_t maps_begun;
     /* Call site of the outermost mapping call in progress; 0: none; odd: see MAPS_SHARED. */
     _Atomic uintptr_t maps_inside;
+    struct thread_answer answer;
     /* SRCU: epoch at the start of the read section, + 1; 0: not reading (srcu.c). */
     _Atomic uint64_t read_epoch;
     int *error;             /* address of its errno */

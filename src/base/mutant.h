@@ -28,6 +28,8 @@ enum mutant {
     MUTANT_NO_UNTRUSTED,
     /* In a snapshot of all counters: did a thread count meanwhile? (tests/counters). */
     MUTANT_NO_RECHECK,
+    /* In such a snapshot: the counters of a thread now, not at the handshake (tests/counters). */
+    MUTANT_NO_HANDSHAKE,
     /* heap=file, before a fork: a private mapping of the heap (tests/stress). */
     MUTANT_NO_PRIVATE,
 };

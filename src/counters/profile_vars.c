@@ -2,12 +2,15 @@
  * profile_vars.c - the variables of profiles, and their sources.
  *
  * Nothing is counted only for profiles: the report needs the counters of threads and nearly all
- * other values anyway.  Thread counters are a consistent snapshot of all threads (runfile/threads.c).
- * Site sums are taken while all writers are stopped.  Other values are read one by one.
+ * other values anyway.  Thread counters are a consistent snapshot of all threads, for which no thread
+ * waits (runfile/threads.c).  Site sums are taken while all writers are stopped; a writer continues
+ * after a bounded time, so a failed scan is repeated.  Other values are read one by one.
  */
 #include "profile_priv.h"
 
 #include <errno.h>
+
+#define SCANS_NS 1000000000ull /* no further scan of sites begins after this time */
 
 #define PROCESS (1u << RTC_PROFILE_PROCESS)
 #define THREAD (1u << RTC_PROFILE_THREAD)
@@ -199,6 +202,13 @@ static int take_thread(const rtc_profile_t *p, struct values *v)
     return 0;
 }
 
+/* May a scan that failed be repeated? */
+static bool may_repeat(uint64_t begin_ns)
+{
+    os_yield();
+    return os_clock_ns() - begin_ns < SCANS_NS;
+}
+
 /* A stopped writer continues when its wait times out: detect that by changed counts. */
 static bool is_unchanged(const struct thread_totals *before)
 {
@@ -206,7 +216,7 @@ static bool is_unchanged(const struct thread_totals *before)
     return now.allocs == before->allocs && now.frees == before->frees;
 }
 
-static int take_site(const rtc_profile_t *p, struct values *v)
+static int try_site(const rtc_profile_t *p, struct values *v)
 {
     if (!fork_stop_writers())
         return -EAGAIN;
@@ -221,8 +231,18 @@ static int take_site(const rtc_profile_t *p, struct values *v)
     return 0;
 }
 
+static int take_site(const rtc_profile_t *p, struct values *v)
+{
+    uint64_t begin = os_clock_ns();
+    int err;
+    do {
+        err = try_site(p, v);
+    } while (err == -EAGAIN && may_repeat(begin));
+    return err;
+}
+
 /* Read sites and counts in the same stop of the writers. */
-static int take_sites(struct thread_totals *counts, struct values *v)
+static int try_sites(struct thread_totals *counts, struct values *v)
 {
     struct site_sums all;
     if (!fork_stop_writers())
@@ -236,6 +256,16 @@ static int take_sites(struct thread_totals *counts, struct values *v)
     if (there)
         sites_drop(&all);
     return unchanged ? 0 : -EAGAIN;
+}
+
+static int take_sites(struct thread_totals *counts, struct values *v)
+{
+    uint64_t begin = os_clock_ns();
+    int err;
+    do {
+        err = try_sites(counts, v);
+    } while (err == -EAGAIN && may_repeat(begin));
+    return err;
 }
 
 static int take_process(uint32_t groups, struct values *v)

@@ -251,28 +251,43 @@ void fork_parent(void)
  * Bounded: a fork under way may wait for a lock of libc that the caller, or the code it
  * interrupted, holds.
  */
-static bool lock_in_time(struct lock *l)
+static bool lock_in_time(struct lock *l, uint64_t limit_ns)
 {
     uint64_t begin = os_clock_ns();
     while (!lock_try(l)) {
-        if (os_clock_ns() - begin > STOP_NS)
+        if (os_clock_ns() - begin > limit_ns)
             return false;
         os_yield();
     }
     return true;
 }
 
-bool fork_stop_writers(void)
+bool forks_exclude(uint64_t limit_ns, struct os_signals *signals)
 {
     if (!forks.epoch || is_inside() || fork_is_by_caller() || fork_shares_memory())
         return false;
-    struct os_signals signals = block_signals();
-    if (!lock_in_time(&forks.forking)) {
-        os_restore_signals(&signals);
+    *signals = block_signals();
+    if (!lock_in_time(&forks.forking, limit_ns)) {
+        os_restore_signals(signals);
         return false;
     }
-    forks.signals = signals;
     atomic_store(&forks.forker, os_tid());
+    return true;
+}
+
+void forks_permit(const struct os_signals *signals)
+{
+    atomic_store(&forks.forker, 0);
+    lock_drop(&forks.forking);
+    os_restore_signals(signals);
+}
+
+bool fork_stop_writers(void)
+{
+    struct os_signals signals;
+    if (!forks_exclude(STOP_NS, &signals))
+        return false;
+    forks.signals = signals;
     begin_stop();
     if (quiesce_writers())
         return true;
@@ -284,9 +299,7 @@ static void resume(void)
 {
     struct os_signals signals = forks.signals;
     quiesce_resume(forks.epoch);
-    atomic_store(&forks.forker, 0);
-    lock_drop(&forks.forking);
-    os_restore_signals(&signals);
+    forks_permit(&signals);
 }
 
 void fork_resume_writers(void)
@@ -454,6 +467,7 @@ void fork_child(void)
 void fork_post_mortem(void)
 {
     quiesce_resume(forks.epoch);
+    handshake_after_fork();
 }
 
 /* Does a child trust the records inherited by this lease (NULL: no lease)? */

@@ -4,6 +4,7 @@
  *
  *   fork.c         the fork: epochs, leases, torn snapshots, the first operation of a child
  *   quiesce.c      stops and resumes the writers of records, for a bounded time
+ *   handshake.c    a consistent snapshot of the writers' counters, for which no writer waits
  *   copy.c         copy-on-write of records in shared memory, a slab at a time
  *   post_mortem.c  a process that continues with the memory of one that is gone
  *
@@ -100,6 +101,29 @@ void fork_resume_writers(void);
 void fork_lease_snapshot(void);
 struct lease *fork_resume_snapshot(uint32_t pid);
 void fork_drop_snapshot(struct lease *l);
+
+/*
+ * A handshake: each writer saves its counters (thread.answer) before its next section, and
+ * continues.  handshake_counters has the counters of `t` at the moment of handshake_begin; all
+ * threads' are consistent.  It waits while `t` changes them, one second at most since
+ * handshake_begin.  Outside of sections, and briefly: signals are blocked in between.  begin
+ * returns false, and nothing is to be ended, if another thread's fork lasts longer than a second,
+ * or in the child of a vfork.
+ */
+struct handshake {
+    uint32_t number;
+    uint64_t begin_ns;
+};
+bool handshake_begin(struct handshake *h);
+struct thread_totals handshake_counters(const struct handshake *h, const struct thread *t);
+void handshake_end(void);
+/* For a writer that found the epoch word 0.  Save its counters; false: there is no handshake. */
+bool handshake_answer(struct thread *t);
+/* Inside a section that found the epoch word 0: is the handshake answered that still lasts? */
+bool handshake_is_answered(const struct thread *t);
+/* Is the calling thread the one that forks, or stops writers? */
+bool fork_is_by_caller(void);
+
 /* The current epoch.  Unlike epoch_page->epoch it is not 0 while a fork waits for quiescence. */
 uint32_t fork_epoch(void);
 

@@ -31,9 +31,22 @@ bool quiesce_writers(void);
 void quiesce_resume(uint32_t epoch);
 void quiesce_after_fork(void);
 
+/* ---- handshake.c: for quiesce.c and fork.c --------------------------------------------------- */
+
+bool handshake_lasts(void);
+void handshake_after_fork(void);
+
 /* ---- fork.c: for quiesce.c and post_mortem.c ------------------------------------------------- */
 
-bool fork_is_by_caller(void); /* is the calling thread the one that forks, or stops writers? */
 void fork_post_mortem(void);
+
+/* ---- fork.c: for handshake.c ----------------------------------------------------------------- */
+
+/*
+ * Exclude forks and stops of writers, with signals blocked; waits for `limit_ns` at most.  false:
+ * not excluded.
+ */
+bool forks_exclude(uint64_t limit_ns, struct os_signals *signals);
+void forks_permit(const struct os_signals *signals);
 
 #endif

@@ -74,6 +74,8 @@ bool fork_wait(void)
 {
     uint64_t begin = os_clock_ns();
     while (atomic_load_explicit(&epoch_page->epoch, memory_order_acquire) == 0) {
+        if (handshake_lasts())
+            return true; /* it began after the caller looked for one: look again */
         if (fork_is_by_caller())
             return false; /* a prepare handler of another library, called after fork_prepare */
         if (os_clock_ns() - begin > ESCAPE_NS)
@@ -89,4 +91,5 @@ void quiesce_after_fork(void)
 {
     atomic_store(&quiesce.stopped, 0);
     atomic_store(&quiesce.waiting, 0);
+    handshake_after_fork();
 }

@@ -38,11 +38,6 @@ uint32_t threads_next_number(void);
 void threads_publish_balance(struct thread *t);
 /* Raise the image's peak to in_use, if that is more; returns the peak. */
 uint64_t threads_peak(int64_t in_use);
-/* Operations of all threads of this image; include ended threads and, in a child, the parent's. */
-struct thread_totals {
-    uint64_t allocs, frees, reallocs, alloc_bytes, free_bytes;
-};
-
 /* Owner of the thread stack in a mapping that contains `at`. */
 struct thread_fact {
     uint32_t number; /* 0: no thread's */
@@ -62,16 +57,19 @@ uint32_t threads_number_of(uint32_t tid);
 uint32_t threads_main(void);               /* number of the main thread, 0 = unknown */
 struct thread_totals threads_totals(void); /* takes no lock, may be called in any context */
 /*
- * A consistent snapshot while threads keep counting.  Not in a section.  false: impossible, because
- * a thread stays in its section, a fork is under way, or a handler interrupted a section of its own
- * thread.
+ * A consistent snapshot while threads keep counting; no thread waits for it.  Not in a section.
+ * false: impossible, because another thread's fork lasts longer than a second, this is the child of
+ * a vfork, or a handler interrupted a section of its own thread.
  */
 bool threads_totals_at_once(struct thread_totals *sum);
+/* The counters of a record now: this thread's, in its answer to a handshake. */
+struct thread_totals thread_record_totals(const struct thread_record *r);
 /*
  * The record of a living thread, which is not reused after its end; NULL: it never called the
  * runtime.
  */
 struct thread_record *threads_record_of(uint32_t tid);
+/* The same for the counters of one thread. */
 bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum);
 /* Before a fork: save the totals for the child. */
 void threads_note_totals(void);

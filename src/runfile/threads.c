@@ -27,8 +27,13 @@ static struct {
     _Atomic uint32_t alive, born; /* living threads; all threads so far */
     uint32_t next_number;         /* last used */
     struct thread is_fallback;
-    _Atomic uint32_t turnover;    /* odd while an ended thread's counters are added to `past` */
-    struct thread_totals past;    /* of ended threads, and before a fork */
+    _Atomic uint32_t turnover; /* odd while an ended thread's counters are added to `past` */
+    struct thread_totals past; /* of ended threads, and before a fork */
+    /* Part of `past` that was counted after this handshake, by threads that have ended since. */
+    struct {
+        uint32_t handshake;
+        struct thread_totals totals;
+    } later;
     struct thread_totals at_fork; /* of all threads */
     bool next_has_inherited;      /* the next record gets the inherited balance */
 } threads = {.lock = LOCK_INIT(RANK_THREADS), .fallback_lock = LOCK_INIT(RANK_FALLBACK)};
@@ -145,6 +150,7 @@ struct thread *threads_register(void)
                    sizeof t->call_sites); /* each thread checks its first calls */
         atomic_store(&t->read_epoch, 0);  /* its last thread may have ended in a callback */
         atomic_store(&t->maps_inside, 0);
+        atomic_store(&t->answer.number, 0);
         t->error = &errno;
         t->helper.use = NULL;
         record_take(t);
@@ -161,13 +167,38 @@ struct thread *threads_register(void)
     return t;
 }
 
-static void totals_add(struct thread_totals *sum, struct thread_record *r)
+struct thread_totals thread_record_totals(const struct thread_record *r)
 {
-    sum->allocs += atomic_load_explicit(&r->allocs, memory_order_relaxed);
-    sum->frees += atomic_load_explicit(&r->frees, memory_order_relaxed);
-    sum->reallocs += atomic_load_explicit(&r->reallocs, memory_order_relaxed);
-    sum->alloc_bytes += atomic_load_explicit(&r->alloc_bytes, memory_order_relaxed);
-    sum->free_bytes += atomic_load_explicit(&r->free_bytes, memory_order_relaxed);
+    return (struct thread_totals){
+        .allocs = atomic_load_explicit(&r->allocs, memory_order_relaxed),
+        .frees = atomic_load_explicit(&r->frees, memory_order_relaxed),
+        .reallocs = atomic_load_explicit(&r->reallocs, memory_order_relaxed),
+        .alloc_bytes = atomic_load_explicit(&r->alloc_bytes, memory_order_relaxed),
+        .free_bytes = atomic_load_explicit(&r->free_bytes, memory_order_relaxed),
+    };
+}
+
+static void totals_add(struct thread_totals *sum, struct thread_totals more)
+{
+    sum->allocs += more.allocs;
+    sum->frees += more.frees;
+    sum->reallocs += more.reallocs;
+    sum->alloc_bytes += more.alloc_bytes;
+    sum->free_bytes += more.free_bytes;
+}
+
+static void totals_subtract(struct thread_totals *sum, struct thread_totals less)
+{
+    sum->allocs -= less.allocs;
+    sum->frees -= less.frees;
+    sum->reallocs -= less.reallocs;
+    sum->alloc_bytes -= less.alloc_bytes;
+    sum->free_bytes -= less.free_bytes;
+}
+
+static void record_add(struct thread_totals *sum, const struct thread_record *r)
+{
+    totals_add(sum, thread_record_totals(r));
 }
 
 uint64_t threads_peak(int64_t in_use)
@@ -192,10 +223,10 @@ void threads_publish_balance(struct thread *t)
 struct thread_totals threads_totals(void)
 {
     struct thread_totals sum = threads.past;
-    totals_add(&sum, thread_record_of_all()); /* once, although threads share it */
+    record_add(&sum, thread_record_of_all()); /* once, although threads share it */
     for (struct thread *t = threads_first(); t; t = t->next)
         if (t->tid && thread_record_counts(t->record))
-            totals_add(&sum, t->record);
+            record_add(&sum, t->record);
     return sum;
 }
 
@@ -203,7 +234,7 @@ struct thread_totals threads_totals(void)
  * A consistent snapshot of all counters.  Counters only grow, and only inside sections.  If every
  * thread is outside at two consecutive looks, and the sums are equal, no thread was counting in
  * between.  (The processor keeps the order of stores: crit, counters, crit.)  If threads are never
- * all outside, they are stopped.
+ * all outside, a handshake has the counters of one moment (fork/handshake.c).
  */
 #define TRIES 64u
 
@@ -229,17 +260,42 @@ static bool totals_if_all_rest(struct thread_totals *sum)
     return !(turnover_seen & 1) && turnover_seen == atomic_load(&threads.turnover);
 }
 
+/*
+ * false: a thread ended meanwhile, and may be in the sum twice or not at all.  Threads without a
+ * record (no memory for one) are counted together, and not at one moment.
+ */
+static bool totals_of_handshake(const struct handshake *h, struct thread_totals *sum)
+{
+    uint32_t turnover_seen = atomic_load(&threads.turnover);
+    *sum = threads.past;
+    if (threads.later.handshake == h->number)
+        totals_subtract(sum, threads.later.totals);
+    record_add(sum, thread_record_of_all());
+    for (struct thread *t = threads_first(); t; t = t->next)
+        if (t->tid && thread_record_counts(t->record))
+            totals_add(sum, MUTANT(NO_HANDSHAKE) ? thread_record_totals(t->record)
+                                                 : handshake_counters(h, t));
+    atomic_thread_fence(memory_order_acquire);
+    return !(turnover_seen & 1) && turnover_seen == atomic_load(&threads.turnover);
+}
+
 bool threads_totals_at_once(struct thread_totals *sum)
 {
     struct thread_totals again;
+    struct handshake h;
     for (uint32_t i = 0; i < TRIES; i++)
         if (totals_if_all_rest(sum) &&
             (MUTANT(NO_RECHECK) || (totals_if_all_rest(&again) && is_same(sum, &again))))
             return true;
-    if (!fork_stop_writers())
+    if (fork_is_by_caller()) { /* in a handler of atfork: the fork has stopped all others */
+        *sum = threads_totals();
+        return true;
+    }
+    if (!handshake_begin(&h))
         return false;
-    *sum = threads_totals();
-    fork_resume_writers();
+    while (!totals_of_handshake(&h, sum))
+        os_yield();
+    handshake_end();
     return true;
 }
 
@@ -254,28 +310,27 @@ struct thread_record *threads_record_of(uint32_t tid)
     return NULL;
 }
 
-/* The counters of one thread; false: it is counting.  An ended thread is not. */
-static bool record_if_at_rest(struct thread_record *r, struct thread_totals *sum)
+/* An ended thread's record keeps its counters. */
+static struct thread_totals record_at_handshake(const struct handshake *h,
+                                                const struct thread_record *r)
 {
     for (struct thread *t = threads_first(); t; t = t->next)
-        if (t->record == r && !is_at_rest(t))
-            return false;
-    *sum = (struct thread_totals){0};
-    totals_add(sum, r);
-    return true;
+        if (t->tid && t->record == r)
+            return handshake_counters(h, t);
+    return thread_record_totals(r);
 }
 
 bool threads_record_at_once(struct thread_record *r, struct thread_totals *sum)
 {
-    struct thread_totals again;
-    for (uint32_t i = 0; i < TRIES; i++)
-        if (record_if_at_rest(r, sum) && record_if_at_rest(r, &again) && is_same(sum, &again))
-            return true;
-    if (!fork_stop_writers())
+    struct handshake h;
+    if (r == (self ? self->record : NULL) || fork_is_by_caller()) {
+        *sum = thread_record_totals(r);
+        return true;
+    }
+    if (!handshake_begin(&h))
         return false;
-    *sum = (struct thread_totals){0};
-    totals_add(sum, r);
-    fork_resume_writers();
+    *sum = record_at_handshake(&h, r);
+    handshake_end();
     return true;
 }
 
@@ -383,13 +438,27 @@ void threads_note_totals(void)
     threads.at_fork = threads_totals();
 }
 
+/* Caller holds the lock, and has made `turnover` odd. */
+static void past_add(const struct thread *t)
+{
+    uint32_t number = atomic_load_explicit(&t->answer.number, memory_order_relaxed);
+    record_add(&threads.past, t->record);
+    if (!number || (int32_t)(number - threads.later.handshake) < 0)
+        return; /* that handshake has ended */
+    if (threads.later.handshake != number)
+        threads.later.totals = (struct thread_totals){0};
+    threads.later.handshake = number;
+    record_add(&threads.later.totals, t->record);
+    totals_subtract(&threads.later.totals, t->answer.totals);
+}
+
 void threads_remove(struct thread *t)
 {
     threads_publish_balance(t);
     lock_take(&threads.lock);
     atomic_fetch_add(&threads.turnover, 1);
     if (thread_record_counts(t->record))
-        totals_add(&threads.past, t->record);
+        past_add(t);
     atomic_store_explicit(&t->record->gone, 1, memory_order_relaxed);
     t->ignoring = 0;
     t->birth_flags = 0;

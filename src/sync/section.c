@@ -86,12 +86,12 @@ COLD bool section_begin_slow(struct section *s)
      */
     bool patient = true;
     for (enter(s, t); !s->write_epoch; enter(s, t)) {
-        if (!patient && fork_enter_anyway()) {
+        if (handshake_is_answered(t) || (!patient && fork_enter_anyway())) {
             s->write_epoch = fork_epoch();
             break;
         }
         atomic_store_explicit(&t->crit, 0, memory_order_release);
-        patient = fork_wait();
+        patient = handshake_answer(t) || fork_wait();
     }
     return true;
 }

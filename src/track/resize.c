@@ -66,8 +66,10 @@ static struct old_block resize_in_place(struct section *s, const struct found *f
     if (!block_resize(b, &birth, &was))
         return (struct old_block){.libcs = report_bad_free(s, r)};
     old.done = true;
-    count_alloc(s->t, request);
-    count_free(s->t, old.request);
+    count_begin(s->t);
+    add_alloc(s->t, request);
+    add_free(s->t, old.request);
+    count_end(s->t);
     return old;
 }
 

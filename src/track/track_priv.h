@@ -18,7 +18,19 @@ static inline void add(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
-static inline void count_alloc(struct thread *t, uint64_t bytes)
+/* Changes of counters in between are one: a snapshot has all of them or none. */
+static inline void count_begin(struct thread *t)
+{
+    atomic_store_explicit(&t->counting, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static inline void count_end(struct thread *t)
+{
+    atomic_store_explicit(&t->counting, false, memory_order_release);
+}
+
+static inline void add_alloc(struct thread *t, uint64_t bytes)
 {
     add(&t->record->allocs, 1);
     add(&t->record->alloc_bytes, bytes);
@@ -28,13 +40,27 @@ static inline void count_alloc(struct thread *t, uint64_t bytes)
         threads_publish_balance(t);
 }
 
-static inline void count_free(struct thread *t, uint64_t bytes)
+static inline void add_free(struct thread *t, uint64_t bytes)
 {
     add(&t->record->frees, 1);
     add(&t->record->free_bytes, bytes);
     t->balance -= (int64_t)bytes;
     if (unlikely(t->balance < -BALANCE_MAX))
         threads_publish_balance(t);
+}
+
+static inline void count_alloc(struct thread *t, uint64_t bytes)
+{
+    count_begin(t);
+    add_alloc(t, bytes);
+    count_end(t);
+}
+
+static inline void count_free(struct thread *t, uint64_t bytes)
+{
+    count_begin(t);
+    add_free(t, bytes);
+    count_end(t);
 }
 
 /* ---- likely_block.c ---------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)) + folder for folder in ('/../stress', '/../crimes')]
 import mutant
-from harness import SOURCE, Run, main, must
+from harness import SOURCE, Run, main, must, needs_scene
 from contracts import absent, example, header, rows_hold
 
 ROWS = re.findall(r'^ROW\((\w+)\)', open(SOURCE + '/tests/counters/profile.def').read(), re.M)
@@ -29,6 +29,14 @@ def pool_full(stage):
         resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))
 
     rows_hold(stage, 'counters/profile', ['pool_full'], 'hand', preexec_fn=limit)
+
+
+def pool_full_file(stage):
+    """The same on a file system without room, as it happens to users."""
+    pool = stage.room()
+    needs_scene('unshare', '-Urm')
+    scene = ['unshare', '-Urm', 'sh', '-c', 'mount -t tmpfs -o size=7m none %s && exec "$@"' % pool, 'sh']
+    rows_hold(stage, 'counters/profile', ['pool_full'], 'hand', wrap=scene, env={'RTCHECK_POOL_DIR': pool})
 
 
 def without_end(stage):
@@ -51,24 +59,26 @@ def without_wiping(stage):
     return rows_hold(stage, 'counters/profile', rows, 'hand', env={'RTCHECK_TEST_WITHOUT': 'wipeonfork'})
 
 
-def without_recheck(stage):
-    """A runtime that does not check for concurrent counting reads a torn moment.  It usually takes 2 s, and
-    longer when other programs use one of two processors."""
-    room = stage.room()
-    env = {'LD_PRELOAD': mutant.build(room, 'NO_RECHECK'), 'RTCHECK_POOL_DIR': room}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = Run(stage, [stage.program('counters/profile'), '--moments', str(1 << 40), 'one_moment'], how='plain',
-              env=env).wait()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / min(os.cpu_count(), 8)
-    must(run.out == b'wrong one_moment\n' and b'is_torn' in run.err and seconds < 60, run.out, run.err, seconds)
-    return 'torn after %.1f s' % seconds
+def without(name, most):
+    def check(stage):
+        """A runtime without this part of a snapshot reads a torn moment.  It usually takes seconds, and longer
+        when other programs use one of two processors."""
+        room = stage.room()
+        env = {'LD_PRELOAD': mutant.build(room, name), 'RTCHECK_POOL_DIR': room}
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run = Run(stage, [stage.program('counters/profile'), '--moments', str(1 << 40), 'one_moment'], how='plain',
+                  env=env).wait()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / min(os.cpu_count(), 8)
+        must(run.out == b'wrong one_moment\n' and b'is_torn' in run.err and seconds < most, run.out, run.err, seconds)
+        return 'torn after %.1f s' % seconds
+    return check
 
 
 if __name__ == '__main__':
     main([('rows_by_hand', rows('hand', 1700000)), ('rows_by_launcher', rows('launcher', 1000)),
-          ('pool_full', pool_full), ('without_end', without_end), ('hidden', hidden), ('without_wiping', without_wiping),
-          ('without_recheck', without_recheck),
+          ('pool_full', pool_full), ('pool_full_file', pool_full_file), ('without_end', without_end), ('hidden', hidden), ('without_wiping', without_wiping),
+          ('without_recheck', without('NO_RECHECK', 60)), ('without_handshake', without('NO_HANDSHAKE', 60)),
           ('absent', absent('counters/profile')), ('header', header('profile.h')),
           ('example', example('profile', '100 blocks taken, 50 given back')),
           ('example_callbacks', example('callbacks', 'closed'))])

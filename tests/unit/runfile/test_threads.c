@@ -140,7 +140,7 @@ static struct thread *somebody_else(void)
     return t;
 }
 
-/* A thread that is just counting is not read. */
+/* A thread that is just counting is waited for, for a second; one that is only inside is not. */
 static void count_at_once(void)
 {
     struct thread_totals sum, before;
@@ -150,14 +150,17 @@ static void count_at_once(void)
     struct thread *t = somebody_else();
     MUST(threads_totals_at_once(&before));
     atomic_store(&t->crit, 16); /* as inside of a section */
+    atomic_store(&t->counting, true);
     atomic_fetch_add(&t->record->allocs, 1);
-    MUST(!threads_totals_at_once(&sum) && !threads_record_at_once(t->record, &sum));
-    MUST(epoch_page->epoch == fork_epoch()); /* no thread is left waiting */
+    uint64_t begin = os_clock_ns();
+    MUST(threads_totals_at_once(&sum) && os_clock_ns() - begin >= 1000000000);
+    MUST(epoch_page->epoch == fork_epoch() && !handshake_answer(t)); /* it has ended */
     atomic_fetch_add(&t->record->alloc_bytes, 100);
-    atomic_store(&t->crit, 0);
+    atomic_store(&t->counting, false);
     MUST(threads_totals_at_once(&sum));
     MUST(sum.allocs == before.allocs + 1 && sum.alloc_bytes == before.alloc_bytes + 100);
     MUST(threads_record_at_once(t->record, &sum) && sum.allocs >= 1 && sum.alloc_bytes >= 100);
+    atomic_store(&t->crit, 0);
     MUST(threads_record_of(t->tid) == t->record && !threads_record_of(os_pid() + 100000));
 }
 
@@ -186,11 +189,16 @@ static void *count_on(void *unused)
     counting = r;
     while (!enough) {
         atomic_store(&self->crit, 16);
-        if (epoch_page->epoch) {
+        bool may_count = epoch_page->epoch || handshake_is_answered(self);
+        if (may_count) {
+            atomic_store(&self->counting, true);
             bump(&r->allocs, 1);
             bump(&r->alloc_bytes, 100);
+            atomic_store_explicit(&self->counting, false, memory_order_release);
         }
         atomic_store_explicit(&self->crit, 0, memory_order_release);
+        if (!may_count)
+            handshake_answer(self);
     }
     return unused;
 }
@@ -208,8 +216,8 @@ static void count_while_counting(void)
     while (!(r = counting))
         os_yield();
     while (atomic_load_explicit(&r->allocs, memory_order_relaxed) < CALLS) {
-        MUST(!threads_totals_at_once(&sum) || sum.alloc_bytes == 100 * sum.allocs);
-        MUST(!threads_record_at_once(r, &sum) || sum.alloc_bytes == 100 * sum.allocs);
+        MUST(threads_totals_at_once(&sum) && sum.alloc_bytes == 100 * sum.allocs);
+        MUST(threads_record_at_once(r, &sum) && sum.alloc_bytes == 100 * sum.allocs);
     }
     enough = true;
     pthread_join(thread, NULL);
