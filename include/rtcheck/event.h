@@ -1,8 +1,8 @@
 /*
  * event.h - memory events: handlers are notified when a program changes its address space.
  *
- * The interface is that of UCX's ucm, with the prefix rtc_event_ instead of ucm_, so code written
- * for it is easy to port.  Differences are documented.  Calls are intercepted because our library
+ * The interface is that of UCX's ucm, with the prefix rtc_event_ instead of ucm_; rtcheck/ucm.h has
+ * ucm's own names.  Differences are documented.  Calls are intercepted because our library
  * precedes libc in symbol lookup (LD_PRELOAD): no code is patched.  The following are not
  * intercepted, except with the option events=all (rtc_event_dispatched returns its cost):
  *
@@ -78,7 +78,7 @@ extern "C" {
  * The heap.  Memory from malloc keeps its address and pages until free, and causes no events.
  * VM_UNMAPPED announces pages of free memory before they are returned to the system, in a free or
  * realloc.  VM_MAPPED announces memory by which the heap has grown, or returned memory that it uses
- * again, before that malloc returns.  Both come without a native event, and may combine several
+ * again, before that malloc returns; a large block that grows the heap is in one range as a whole.  Both come without a native event, and may combine several
  * pieces with the memory between them.  So a registration by address is either still valid or was
  * announced as unmapped.  (With heap=file no memory is returned while handlers are registered.)
  */
@@ -225,23 +225,21 @@ typedef void (*rtc_event_callback)(unsigned type, union rtc_event *event, void *
 /* ---- options --------------------------------------------------------------------------------- */
 
 /*
- * ucm's configuration options, and their equivalents:
+ * ucm's configuration options, and their equivalents here (rtcheck/ucm.h has ucm's own names, and
+ * reads UCX_MEM_*):
  *
  *   EVENTS                      `enable`, below
- *   LOG_LEVEL                   no effect: the runtime prints nothing
- *   MMAP_HOOK_MODE              no effect: symbols are the only way, at load time; and events=all
- *   BISTRO_FORCE_FAR_JUMP,
- *   BISTRO_GRACE_DURATION       no effect: no code is patched
- *   MALLOC_HOOKS, MALLOC_RELOC,
- *   ALLOC_ALIGN,
- *   DYNAMIC_MMAP_THRESH,
- *   MALLOC_TRIM_THRESHOLD_,
- *   MALLOC_MMAP_THRESHOLD_      no effect: malloc is always the runtime's (mallopt only returns 1)
- *   CUDA_HOOK_MODE              no effect: device memory is announced (rtc_mem_type_alloc)
+ *   LOG_LEVEL                   not here, where nothing is printed; in ucm.h
+ *   MMAP_HOOK_MODE              symbols are the only way, at load time; and events=all.  none is
+ *                               RTC_EVENT_FLAG_NO_INSTALL
  *   DLOPEN_PROCESS_RPATH        always on: rtc_dlopen uses its caller's search path
  *   MODULE_UNLOAD_PREVENT_MODE  always on: the runtime is never unloaded
  *   ucm_global_opts,
- *   ucm_set_global_opts         rtc_event_init, once; the options cannot be read
+ *   ucm_set_global_opts         rtc_event_init, once; ucm.h has both
+ *
+ * No option: no code is patched (BISTRO_*), now or later; malloc is always the runtime's (MALLOC_*,
+ * ALLOC_ALIGN, DYNAMIC_MMAP_THRESH); device memory is announced by rtc_mem_type_alloc
+ * (CUDA_HOOK_MODE).
  *
  * At each registration ucm checks whether its patches were overwritten, and patches again.  That is
  * not needed here, because nothing is patched: rtc_event_test shows whether another interceptor

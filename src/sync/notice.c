@@ -89,12 +89,25 @@ static void put(const struct pending_release *d, bool released)
     section_end(&s);
 }
 
+/* A large block may begin in memory that the heap had before: its range is announced as a whole. */
+static void begin_with_block(struct heap_part *part)
+{
+    uintptr_t at = (uintptr_t)heap.base + part->from;
+    struct found f = pool_find((const void *)at);
+    if (f.verdict != PTR_INSIDE || is_slab(f.kind))
+        return;
+    uintptr_t begin = align_down(at - pool_inside(&f, at), PAGE_BYTES);
+    part->from = begin - (uintptr_t)heap.base;
+}
+
 static bool has_grown(struct heap_part *part)
 {
     struct section s;
     if (!section_begin(&s))
         return false;
     bool grown = heap_grown(part);
+    if (grown)
+        begin_with_block(part);
     section_end(&s);
     return grown;
 }
