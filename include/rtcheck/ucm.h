@@ -384,8 +384,8 @@ RTC_UCM_INLINE ucs_status_t ucm_test_external_events(int events)
 /* ---- handlers -------------------------------------------------------------------------------- */
 
 typedef union {
-    ucm_event_callback_t ucms;
-    rtc_event_callback ours;
+    ucm_event_callback_t of_ucm;
+    rtc_event_callback of_runtime;
 } rtc_ucm_callback;
 
 RTC_UCM_INLINE ucs_status_t ucm_set_event_handler(int events, int priority, ucm_event_callback_t cb,
@@ -394,7 +394,7 @@ RTC_UCM_INLINE ucs_status_t ucm_set_event_handler(int events, int priority, ucm_
     rtc_ucm_callback to;
     unsigned flags = RTC_EVENT_FLAG_NO_INSTALL | RTC_EVENT_FLAG_EXISTING_ALLOC;
     unsigned set = (unsigned)events, only = set & ~flags;
-    to.ucms = cb;
+    to.of_ucm = cb;
     ucm_set_global_opts(NULL);
     if (only && !ucm_global_opts.enable_events)
         return UCS_ERR_UNSUPPORTED;
@@ -402,21 +402,21 @@ RTC_UCM_INLINE ucs_status_t ucm_set_event_handler(int events, int priority, ucm_
         return only ? UCS_ERR_UNSUPPORTED : UCS_OK;
     if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_NONE)
         set |= RTC_EVENT_FLAG_NO_INSTALL;
-    int err = rtc_event_set_handler(set, priority, to.ours, arg);
+    int err = rtc_event_set_handler(set, priority, to.of_runtime, arg);
     if (err || !only || set & RTC_EVENT_FLAG_NO_INSTALL)
         return rtc_ucm_status(err);
     ucs_status_t status = ucm_test_events((int)only);
     if (status != UCS_OK)
-        rtc_event_unset_handler(only, to.ours, arg);
+        rtc_event_unset_handler(only, to.of_runtime, arg);
     return status;
 }
 
 RTC_UCM_INLINE void ucm_unset_event_handler(int events, ucm_event_callback_t cb, void *arg)
 {
     rtc_ucm_callback to;
-    to.ucms = cb;
+    to.of_ucm = cb;
     if (rtc_event_unset_handler)
-        rtc_event_unset_handler((unsigned)events, to.ours, arg);
+        rtc_event_unset_handler((unsigned)events, to.of_runtime, arg);
 }
 
 RTC_UCM_INLINE void ucm_set_external_event(int events)
