@@ -171,6 +171,15 @@ static int report_newest(const struct options *o)
     return report_file(path, o);
 }
 
+static int report_named(const char *word, const struct options *o)
+{
+    char path[PATH_MAX], err[TOOLS_ERROR_BYTES];
+
+    if (find_run_named(word, path, sizeof path, err))
+        return print_failure(err);
+    return report_file(path, o);
+}
+
 /* ---- removal of old files -------------------------------------------------------------------- */
 
 #define FORGOTTEN_SECONDS (7L * 24 * 3600)
@@ -474,13 +483,14 @@ static int report(struct options *o, int count, char **operands)
 {
     if (*o->note)
         print_failure(o->note);
-    return count > 0 ? report_file(operands[0], o) : report_newest(o);
+    return count > 0 ? report_named(operands[0], o) : report_newest(o);
 }
 
 const struct verb verb_report = {
     .name = "report",
-    .usage = "report [OPTION]... [FILE]",
-    .about = "Prints the report of a run file, by default of the newest run that is kept.",
+    .usage = "report [OPTION]... [FILE|PID]",
+    .about = "Prints the report of a run file, by default of the newest run that is kept,\n"
+             "or of a process that is running.",
     .has_effect = has_effect,
     .most = 1,
     .act = report,

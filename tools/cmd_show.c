@@ -1,6 +1,6 @@
 /*
- * cmd_show.c - `rtcheck show ID [FILE]`: print all data of one error, leak or record of a run;
- * `rtcheck show --bytes ID|ADDRESS [FILE [PID]]`: print the bytes of its block.
+ * cmd_show.c - `rtcheck show ID [FILE|PID]`: print all data of one error, leak or record of a run;
+ * `rtcheck show --bytes ID|ADDRESS [FILE|PID [PID]]`: print the bytes of its block.
  */
 #include <errno.h>
 #include <limits.h>
@@ -126,35 +126,31 @@ static int show_id(struct options *o, int count, char **operands)
         .searches = count < 2,
     };
     char err[TOOLS_ERROR_BYTES] = "", running[PATH_MAX];
-    const char *file = count >= 2 ? operands[1] : NULL;
 
     if (count == 3 && (!request.wants_bytes || !is_pid(operands[2])))
         return print_failure("a third operand is the id of a process, with --bytes");
-    if (count == 3 || (file && is_pid(file)))
+    if (count >= 2 && is_pid(operands[count - 1]))
         request.pid = (uint32_t)strtoul(operands[count - 1], NULL, 10);
-    if (file && is_pid(file) && request.wants_bytes) {
-        if (find_run_of_process(file, running, sizeof running, err))
-            return print_failure(err);
-        file = running;
-    }
-    int got = file ? show(file, &request) : find_run_where(o, show, &request, err);
+    if (count >= 2 && find_run_named(operands[1], running, sizeof running, err))
+        return print_failure(err);
+    int got = count >= 2 ? show(running, &request) : find_run_where(o, show, &request, err);
 
     if (got != -ENOENT)
         return request.status;
     if (!*request.err) /* there was no run */
         return *err ? print_failure(err) : request.status;
-    fprintf(stderr, "rtcheck: %s%s\n", request.err, file ? "" : ", nor in an older run");
+    fprintf(stderr, "rtcheck: %s%s\n", request.err, count >= 2 ? "" : ", nor in an older run");
     return STATUS_NO_SUCH_ID;
 }
 
 const struct verb verb_show = {
     .name = "show",
-    .usage = "show [OPTION]... ID|ADDRESS [FILE]",
+    .usage = "show [OPTION]... ID|ADDRESS [FILE|PID]",
     .about = "Prints all data of one error, leak or record of a run, by default the\n"
-             "newest that has it.  ID may be shortened.  With --bytes, or for an ADDRESS\n"
-             "(0x...), it prints the bytes of the block, by default of the newest run, or\n"
-             "of a running process: FILE may be its id.  A process id after FILE selects the\n"
-             "process with the block, by default the first one.  The run needs --heap=file.",
+             "newest that has it, or of a running process.  ID may be shortened.  With\n"
+             "--bytes, or for an ADDRESS (0x...), it prints the bytes of the block, by\n"
+             "default of the newest run.  A process id after FILE selects the process with\n"
+             "the block, by default the first one.  The run needs --heap=file.",
     .has_effect = has_effect,
     .least = 1,
     .most = 3,

@@ -146,6 +146,14 @@ int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS
     return 0;
 }
 
+int find_run_named(const char *word, char *path, size_t room, char err[TOOLS_ERROR_BYTES])
+{
+    if (is_pid(word))
+        return find_run_of_process(word, path, room, err);
+    snprintf(path, room, "%s", word);
+    return 0;
+}
+
 unsigned long process_of_thread(const char *tid)
 {
     char path[64], line[256];

@@ -151,5 +151,7 @@ int find_run_of_process(const char *pid, char *path, size_t room, char err[TOOLS
 /* The process of thread `tid`; the number itself if there is no such thread. */
 unsigned long process_of_thread(const char *tid);
 bool is_pid(const char *word); /* digits only; any other word is a file */
+/* The run file of FILE|PID. */
+int find_run_named(const char *word, char *path, size_t room, char err[TOOLS_ERROR_BYTES]);
 
 #endif

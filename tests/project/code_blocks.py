@@ -58,7 +58,7 @@ OUTPUTS = {('docs/report.md', 'DOUBLE FREE of'): 'tools/run',
            ('docs/counters.md', 'init_lwp'): 'rtcheck -q --counters=page-faults,task-clock -T 500 ./many thread'}
 
 # Verbs of rtcheck: a line of their output.
-VERBS = {'run': r'rtcheck: \d+ problems? in ', 'report': r'rtcheck: \d+ problems? in ', 'show': '  times +1$',
+VERBS = {'run': r'rtcheck: \d+ problems? in ', 'report': r'rtcheck: (\d+ problems? in |no errors; still)', 'show': '  times +1$',
          'suppress add': '', 'pack': r'\S+\.rtpack: \d+ bytes; ', 'list': 'started +pid', 'events': r'process \d+ \(\w+\)', 'stat': ' +seconds +pid',
          'check': r'rtcheck: leak check \d+ of ',
          'dump': 'run version=', 'selftest': r'(rtcheck: all \d+ classes|0 of \d+ calls are not)',
