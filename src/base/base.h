@@ -224,6 +224,7 @@ struct thread {
     uintptr_t signal_stack; /* an alternate stack of ours; 0: none (signal_stack.c) */
     uintptr_t callback;     /* value of crit during that callback (odd) */
     struct notify_pending pending_notifications;
+    const struct error_record *new_error; /* with AFTER_ERROR */
     struct cost_watch cost;
     struct deferred deferred;
     struct cache_bin bin[SIZE_CLASSES];
@@ -239,7 +240,7 @@ struct thread {
 #define MAPS_SHARED_ONE 2u
 
 #define AFTER_FALLBACK 1u /* unlock the fallback thread: always set there */
-#define AFTER_ERROR 2u    /* an error was found: apply --on-error */
+#define AFTER_ERROR 2u    /* a new error was found: track/error_act.c */
 #define AFTER_SIGNAL 4u   /* a fatal signal is pending: fatal.c */
 #define AFTER_NOTICE 8u   /* report address ranges that the heap mapped or unmapped: notice.c */
 

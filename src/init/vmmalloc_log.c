@@ -27,24 +27,6 @@ static struct {
     uint64_t device, inode; /* of stderr at start */
 } out;
 
-static const char *const entry_name[] = {
-#define ENTRY(id, name) [ENTRY_##id] = name,
-#include "format/entries.def"
-#undef ENTRY
-};
-
-static const char *const error_title[] = {
-#define ERROR(id, value, class, code, title, titles, entry, help) [value] = title,
-#include "format/findings.def"
-#undef ERROR
-#undef LEAK
-};
-
-static const char *name_of(uint32_t entry)
-{
-    return entry < countof(entry_name) && entry_name[entry] ? entry_name[entry] : "?";
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 struct line {
@@ -116,7 +98,7 @@ void vmmalloc_log_alloc(uint32_t entry, uint64_t bytes, uint64_t align, const vo
 {
     struct line l;
     line_begin(&l);
-    text_put(&l.text, name_of(entry));
+    text_put(&l.text, error_entry_name(entry));
     text_put(&l.text, "(");
     text_decimal(&l.text, bytes);
     if (align) {
@@ -132,7 +114,7 @@ void vmmalloc_log_resize(uint32_t entry, const void *from, uint64_t bytes, const
 {
     struct line l;
     line_begin(&l);
-    text_put(&l.text, name_of(entry));
+    text_put(&l.text, error_entry_name(entry));
     text_put(&l.text, "(");
     put_address(&l.text, from);
     text_put(&l.text, ", ");
@@ -146,7 +128,7 @@ void vmmalloc_log_free(uint32_t entry, const void *p)
 {
     struct line l;
     line_begin(&l);
-    text_put(&l.text, name_of(entry));
+    text_put(&l.text, error_entry_name(entry));
     text_put(&l.text, "(");
     put_address(&l.text, p);
     text_put(&l.text, ")");
@@ -157,12 +139,11 @@ void vmmalloc_log_error(const struct error_record *e)
 {
     struct line l;
     uint32_t kind = atomic_load_explicit(&e->kind, memory_order_relaxed);
-    bool is_known = kind < countof(error_title) && error_title[kind];
     line_begin(&l);
     text_put(&l.text, "error: ");
-    text_put(&l.text, is_known ? error_title[kind] : "?");
+    text_put(&l.text, error_title(kind));
     text_put(&l.text, ", ");
-    text_put(&l.text, name_of(e->entry));
+    text_put(&l.text, error_entry_name(e->entry));
     if (e->address) {
         text_put(&l.text, " of ");
         put_address(&l.text, (const void *)(uintptr_t)e->address);

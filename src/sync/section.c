@@ -136,7 +136,7 @@ COLD void section_end_slow(struct section *s)
     if (pending.events)
         notify_deliver(&pending);
     if (error)
-        errors_act();
+        errors_act(t->new_error);
     if (signal)
         fatal_deliver_postponed();
 }

@@ -99,9 +99,9 @@ bool error_site_count(const struct error_record *e)
     return known;
 }
 
-bool error_site_add(struct error_record *e)
+const struct error_record *error_site_add(struct error_record *e)
 {
-    bool added = false;
+    const struct error_record *added = NULL;
     lock_take(&sites.lock);
     uint16_t *slot = slot_of(e);
     if (*slot) { /* another thread was faster */
@@ -114,7 +114,7 @@ bool error_site_add(struct error_record *e)
         } else {
             image_count(&image()->errors_unrecorded);
         }
-        added = to != NULL;
+        added = to;
     }
     lock_drop(&sites.lock);
     return added;

@@ -21,7 +21,6 @@
 static struct {
     _Atomic uint64_t no_memory; /* failed allocations */
     uint32_t crashes;           /* number of crash_records; only the handler of a crash */
-    _Atomic bool aborts;        /* --on-error=abort: the abort is no crash */
 } errors;
 
 void errors_after_fork(void)
@@ -77,13 +76,16 @@ static void record(const struct error_call *call, struct error_record *e)
     e->time_ns = os_wall_clock_ns();
     if (call->t && !call->t->is_fallback && is_problem)
         os_thread_name(call->t->record->name);
-    if (!error_site_add(e))
+    const struct error_record *added = error_site_add(e);
+    if (!added)
         return;
     if (run_header())
         atomic_fetch_add_explicit(&run_header()->error_sites, 1, memory_order_relaxed);
     run_ring();
-    if (rt.options.on_error != ON_ERROR_CONTINUE && call->t && is_problem)
+    if (call->t && is_problem) {
+        call->t->new_error = added;
         call->t->after |= AFTER_ERROR;
+    }
 }
 
 /* ---- frees ----------------------------------------------------------------------------------- */
@@ -323,7 +325,7 @@ static void describe_source(struct error_record *e, const struct crash *c, uint3
 
 static void note_crash(const struct error_call *call, const struct crash *c)
 {
-    if (atomic_load(&errors.aborts))
+    if (errors_abort())
         return;
     struct error_record e = error_draft(call, ERROR_CRASH);
     e.address = c->address;
@@ -563,28 +565,6 @@ void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
 {
     struct noting n = {NOTE_UNMAP, call, (const void *)start, .f = f, .a = bytes, .more = region};
     helper_call(note_on_helper, &n);
-}
-
-/* ---- --on-error ------------------------------------------------------------------------------ */
-
-/* Call outside of all sections: signal handlers of the program may run. */
-void errors_act(void)
-{
-    switch (rt.options.on_error) {
-    case ON_ERROR_STOP:
-        os_signal_self(SIGSTOP);
-        break;
-    case ON_ERROR_ABORT:
-        atomic_store(&errors.aborts, true);
-        abort();
-    case ON_ERROR_DEBUGGER:
-        os_signal_self(os_is_traced() ? SIGTRAP : SIGSTOP);
-        break;
-    case ON_ERROR_EXIT:
-        _exit(rt.options.error_exitcode > 0 ? rt.options.error_exitcode : 1);
-    case ON_ERROR_CONTINUE:
-        break;
-    }
 }
 
 /* ---- the sweep ------------------------------------------------------------------------------- */

@@ -92,8 +92,11 @@ void error_unmap(const struct error_call *call, uintptr_t start, uint64_t bytes,
                  const struct found *f, const struct error_record *region);
 void errors_start(void);
 void errors_after_fork(void);
-/* After the section in which an error was found: act on --on-error (stop, abort or continue). */
-void errors_act(void);
+/* After the section in which an error was found, with its record: call rtc_error_break, and act on --on-error. */
+void errors_act(const struct error_record *e);
+/* Texts, as in the report; "?": unknown. */
+const char *error_title(uint32_t kind);
+const char *error_entry_name(uint32_t entry);
 /* The sweep: check redzones and fills of all blocks. Once, at the end, outside of sections. */
 void errors_sweep(void);
 

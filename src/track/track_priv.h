@@ -148,8 +148,17 @@ void error_add(const struct error_call *call, struct error_record *draft);
  * error_sites.c.  Increment the count of the record of this site and kind; false: there is none yet.
  */
 bool error_site_count(const struct error_record *e);
-/* Add a record, which the call clears; false: another thread has added it, or there is no room. */
-bool error_site_add(struct error_record *e);
+/*
+ * Add a record, which the call clears.  Returns it in the table; NULL: another thread has added it, or there is
+ * no room.
+ */
+const struct error_record *error_site_add(struct error_record *e);
 void error_sites_after_fork(void);
+
+/* error_names.c: as in the report; "?": unknown. */
+const char *error_code(uint32_t kind);
+
+/* error_act.c.  Has --on-error=abort called abort? */
+bool errors_abort(void);
 
 #endif
