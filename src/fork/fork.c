@@ -31,6 +31,7 @@
 #define STALLED_NS 2000000000ull
 #define COPY_LOOK_NS 10000000ull
 #define STOP_NS 200000000ull
+#define DEAD_LOOK_NS 100000000u /* between two looks at whether the lock's holder is alive */
 
 static struct {
     void (*child)(bool fresh);
@@ -139,6 +140,23 @@ static bool end_stop(void)
     return atomic_compare_exchange_strong(&forks.torn, &open, TORN_CLOSED);
 }
 
+bool fork_end_dead_stop(void)
+{
+    uint32_t tid = atomic_load(&forks.forker);
+    if (!tid || !os_process_gone(tid) ||
+        !atomic_compare_exchange_strong(&forks.forker, &tid, os_tid()))
+        return false;
+    struct lease *l = atomic_exchange(&forks.pending, NULL);
+    if (l)
+        atomic_store(&l->state, LEASE_FREE);
+    end_stop();
+    quiesce_resume(forks.epoch);
+    atomic_store(&forks.forker, 0);
+    lock_reset(&forks.forking);
+    lock_wake(&forks.forking);
+    return true;
+}
+
 /* Does this fork interrupt a critical section of its own thread? */
 static bool is_inside(void)
 {
@@ -204,7 +222,8 @@ void fork_prepare(void)
         /* A prepare handler forks: that child gets no lease either. */
         return;
     struct os_signals signals = block_signals();
-    lock_take(&forks.forking);
+    while (!lock_take_within(&forks.forking, DEAD_LOOK_NS))
+        fork_end_dead_stop();
     forks.signals = signals;
     forks.blocker = self;
     atomic_store(&forks.forker, os_tid());
@@ -257,6 +276,7 @@ static bool lock_in_time(struct lock *l, uint64_t limit_ns)
     while (!lock_try(l)) {
         if (os_clock_ns() - begin > limit_ns)
             return false;
+        fork_end_dead_stop();
         os_yield();
     }
     return true;

@@ -40,6 +40,11 @@ void handshake_after_fork(void);
 
 void fork_post_mortem(void);
 
+/* ---- fork.c: for quiesce.c --------------------------------------------------------------------- */
+
+/* A scanner that stopped writers was killed (leakcheck/snapshot.c): end its stop.  false: it lives. */
+bool fork_end_dead_stop(void);
+
 /* ---- fork.c: for handshake.c ----------------------------------------------------------------- */
 
 /*

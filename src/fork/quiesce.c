@@ -79,7 +79,7 @@ bool fork_wait(void)
         if (fork_is_by_caller())
             return false; /* a prepare handler of another library, called after fork_prepare */
         if (os_clock_ns() - begin > ESCAPE_NS)
-            return false;
+            return fork_end_dead_stop();
         atomic_fetch_add(&quiesce.waiting, 1);
         os_wait(&quiesce.stopped, 1, ESCAPE_NS, false);
         atomic_fetch_sub(&quiesce.waiting, 1);

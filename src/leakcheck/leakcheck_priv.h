@@ -149,6 +149,9 @@ struct roots {
     uint32_t closed_count;
 };
 
+/* snapshot.c: results of a check beside the program, which may have been killed: never roots. */
+struct range snapshot_results(void);
+
 /*
  * List the roots by address: the program's writable mappings without the dead parts of stacks, and
  * the regions that it has registered.  Where both overlap, the registered region comes first.

@@ -28,6 +28,7 @@
 #define STOPPED_MAX_NS \
     1000000000ull /* limit for an exec: a handler of its thread may wait for a stopped thread */
 #define HUGE_BYTES (8u << 20)     /* scratch memory from this size on uses huge pages */
+#define DEAD_LOOK_NS 100000000ull /* between two looks at whether the holder is alive */
 #define LOOKS 3u                  /* scans at most, if waiting threads run in between */
 #define SEARCH_STACK_BYTES 16384u /* more than the depth of the scan's stack */
 
@@ -49,10 +50,11 @@ bool leaks_begin(struct os_signals *blocked)
         if (holder == me)
             return false; /* a handler of the checking thread */
         os_restore_signals(blocked);
-        if (holder >> 32 == me >> 32) { /* else of the parent: next try replaces it */
-            os_wait(&check_owner.over, seen, 0, false);
+        if (holder >> 32 != me >> 32)
+            continue; /* of the parent: the next try replaces it */
+        os_wait(&check_owner.over, seen, DEAD_LOOK_NS, false);
+        if (!os_process_gone((uint32_t)holder)) /* a scanner that was killed is replaced, too */
             holder = 0;
-        }
     }
 }
 
@@ -272,7 +274,6 @@ enum leak_check leaks_describe(struct check *c)
         {heap.base, heap_space_end()},
         {file, file + (run ? run->area_bytes * run_area_limit() : 0)},
         c->lists,
-        c->shared,
     };
     int err = roots_find(&c->roots, &c->world, own, sizeof own / sizeof own[0]);
     if (err)

@@ -432,6 +432,8 @@ int roots_find(struct roots *all, const struct stopped_world *w, const struct ra
     exclude_lists(&s);
     exclude(&s, (uintptr_t)all->root, (uintptr_t)all->root + all->bytes);
     exclude(&s, (uintptr_t)w->thread, (uintptr_t)w->thread + w->bytes);
+    struct range results = snapshot_results();
+    exclude(&s, results.start, results.end);
     for (uint32_t i = 0; i < count; i++)
         exclude(&s, excluded[i].start, excluded[i].end);
     int err = os_mappings_open(&maps);

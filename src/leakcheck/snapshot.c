@@ -42,6 +42,14 @@ struct results {
     struct root_record root[ROOTS_MAX];
 };
 
+/* The results are there; it stays so if the scanner is killed. */
+static struct range kept;
+
+struct range snapshot_results(void)
+{
+    return kept;
+}
+
 static struct results *results_of(const struct check *c)
 {
     return (struct results *)c->shared.start;
@@ -223,6 +231,18 @@ static void write_down(struct check *c, enum leak_check result, uint64_t ns)
     section_end(&s);
 }
 
+/* In this order: this process may be killed in between, and the addresses must not hold blocks then. */
+static void drop_results(struct check *c)
+{
+    struct results *r = results_of(c);
+    if (!r)
+        return;
+    memset((void *)r->group, 0, at_most(r->groups, GROUPS_MAX) * sizeof r->group[0]);
+    memset((void *)r->root, 0, at_most(r->roots, ROOTS_MAX) * sizeof r->root[0]);
+    kept = (struct range){0};
+    range_give_back(&c->shared);
+}
+
 bool leaks_check_snapshot(struct leaks_now *now)
 {
     struct check c = {.now = now, .to = &now->leak_records};
@@ -232,7 +252,8 @@ bool leaks_check_snapshot(struct leaks_now *now)
     int child = -1;
     void *shared = os_map_shared(sizeof(struct results));
     if (!os_failed(shared)) {
-        c.shared = (struct range){(uintptr_t)shared, (uintptr_t)shared + sizeof(struct results)};
+        c.shared = kept =
+            (struct range){(uintptr_t)shared, (uintptr_t)shared + sizeof(struct results)};
         result = take_any(&c, &child);
     }
     if (result == LEAKS_FOUND) {
@@ -242,6 +263,6 @@ bool leaks_check_snapshot(struct leaks_now *now)
     if (runs)
         write_down(&c, result, os_clock_ns() - begin);
     drop_world(&c.world);
-    range_give_back(&c.shared);
+    drop_results(&c);
     return runs;
 }

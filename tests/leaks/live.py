@@ -6,10 +6,13 @@ check at the end; no system call returns early; the program sees no signal, chil
 --full: 100 checks of each program, 1,000 of the one that looks for traces of a check."""
 import json
 import os
+import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from judges import main
 
@@ -57,6 +60,7 @@ class Program:
             return text, errors, None
         with open(self.json) as f:
             report = json.load(f)
+        self.report = report
         os.unlink(self.json)
         return text, errors, sorted(l["first"]["size"] for l in report["leaks"])
 
@@ -99,6 +103,32 @@ def judge_killed(folder):
     text, errors, sizes = program.end()
     if text != ENDINGS["alone"] or sizes != LOST:
         yield "at the end: %r %s %r" % (text, sizes, errors)
+
+
+def scanner_of(pid):
+    """The other process that runs the program's file."""
+    for other in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if other != pid and os.readlink("/proc/%s/exe" % other) == os.readlink("/proc/%s/exe" % pid):
+                return int(other)
+        except OSError:
+            pass
+    raise RuntimeError("process %s has no scanner" % pid)
+
+
+def judge_dead_scanner(folder, count):
+    """A scanner that is killed at any moment of a check does not hold up the program."""
+    chance = random.Random(27)
+    for number in range(count):
+        program = Program(folder, "busy")
+        scanner = scanner_of(program.pid)
+        requester = program.request()
+        time.sleep(chance.uniform(0, 0.04))  # what is varied is the moment
+        os.kill(scanner, signal.SIGKILL)
+        requester.communicate(timeout=60)
+        text, errors, sizes = program.end()
+        if text or not sizes or sizes[:2] != LOST:
+            yield "%d: %r %s %r" % (number, text, sizes, errors)
 
 
 def judge_refused(folder):
@@ -149,6 +179,8 @@ def complaints(folder):
     if not shutil.which("redis-benchmark"):
         print("skip: live_redis: redis-server and redis-tools are not installed")
     yield from judge_killed(folder)
+    for what in judge_dead_scanner(folder, 400 if full else 10):
+        yield "killed scanner: %s" % what
     yield from judge_refused(folder)
 
 
