@@ -338,15 +338,15 @@ static void look(int fd, bool as_json)
         report_close(r);
 }
 
-/* As a program that waits for it would have it; of a file that stays as it is. */
-static void print_checks(int fd)
+/* As a program that waits for it, or `rtcheck check`, would have it; of a file that stays as it is. */
+static void print_checks(int fd, bool requested)
 {
     struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE};
     struct printed p;
     struct check_reported at[4];
     FILE *out = print_begin(&p);
 
-    report_checks(fd, 0, out, &how, at, 4);
+    report_checks(fd, (struct check_choice){.requested = requested}, out, &how, at, 4);
     print_end(&p, out);
 }
 
@@ -363,7 +363,8 @@ static void use(int fd, struct input *in, const struct run_base *base, unsigned 
         report_set_exit(r, (uint32_t)input_number(in, 1), (int)input_number(in, 2), NULL);
     if (query & QUERY_FACTS) {
         query_facts(r);
-        print_checks(fd);
+        print_checks(fd, false);
+        print_checks(fd, true);
         write_core(fd);
         look(fd, query & QUERY_MEMUSE);
     }
