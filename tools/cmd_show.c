@@ -145,12 +145,12 @@ static int show_id(struct options *o, int count, char **operands)
 
 const struct verb verb_show = {
     .name = "show",
-    .usage = "show [OPTION]... ID|ADDRESS [FILE|PID]",
+    .usage = "show [OPTION]... ID|ADDRESS [FILE]",
     .about = "Prints all data of one error, leak or record of a run, by default the\n"
-             "newest that has it, or of a running process.  ID may be shortened.  With\n"
-             "--bytes, or for an ADDRESS (0x...), it prints the bytes of the block, by\n"
-             "default of the newest run.  A process id after FILE selects the process with\n"
-             "the block, by default the first one.  The run needs --heap=file.",
+             "newest that has it.  ID may be shortened.  With --bytes, or for an ADDRESS\n"
+             "(0x...), it prints the bytes of the block, by default of the newest run.\n"
+             "FILE may be the id of a running process.  A process id after FILE selects the\n"
+             "process with the block, by default the first one.  The run needs --heap=file.",
     .has_effect = has_effect,
     .least = 1,
     .most = 3,

@@ -188,8 +188,8 @@ def show_refusals():
     make("run.pool")
     refused(rtcheck("show", "duf-00000000", "run.pool"), 1, "rtcheck: there is no duf-00000000 in run.pool\n")
     refused(rtcheck("show", "biu-00000000", "run.pool"), 1, "rtcheck: there is no biu-00000000 in run.pool\n")
-    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE|PID]\n")
-    refused(rtcheck("show", "a", "b", "c", "d"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE|PID]\n")
+    refused(rtcheck("show"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE]\n")
+    refused(rtcheck("show", "a", "b", "c", "d"), 125, "rtcheck: usage: rtcheck show [OPTION]... ID|ADDRESS [FILE]\n")
     for words in ("a", "b", "1"), ("0x10", "b", "c"):
         refused(rtcheck("show", *words), 125, "rtcheck: a third operand is the id of a process, with --bytes\n")
     for words in ("a", "1"), ("--heap=c", "a", "b"):
