@@ -24,10 +24,8 @@
 #include "cpc.h"
 
 /* The overflow signal and its si_code, which Solaris' programs test. */
-#ifndef SIGEMT
 #define SIGEMT SIGIO
 #define EMT_CPCOVF 6 /* POLL_HUP */
-#endif
 
 #define CPC_VER_CURRENT RTC_CPC_VER_CURRENT
 #define CPC_COUNT_USER RTC_CPC_COUNT_USER
@@ -60,11 +58,9 @@ typedef rtc_cpc_attr_t cpc_attr_t;
 typedef rtc_pctx_t pctx_t;
 typedef rtc_cpc_errhndlr_t cpc_errhndlr_t;
 typedef void pctx_errfn_t(const char *fn, const char *fmt, va_list ap);
-#ifndef __sun
 typedef unsigned int uint_t;
 typedef int64_t hrtime_t;
 typedef int processorid_t;
-#endif
 
 #define RTC_LIBCPC_INLINE static inline __attribute__((unused))
 
