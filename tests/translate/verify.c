@@ -431,14 +431,29 @@ static void note_label(int64_t offset)
         is_label[offset] = 1;
 }
 
+/* Where a short jump leads, in bytes that nothing else reaches. */
+static int64_t landing_of(const struct plan_patch *p)
+{
+    return p->bytes == 2 ? (int64_t)p->original + 2 + (int8_t)p->code[1] : -1;
+}
+
+/* Entries: patches, but the jumps that short ones lead to. */
+static void find_entries(void)
+{
+    for (uint64_t n = 0; n < h->patches.count; n++)
+        note_label(plan.patches[n].original);
+    for (uint64_t n = 0; n < h->patches.count; n++)
+        if (landing_of(&plan.patches[n]) >= 0)
+            is_label[landing_of(&plan.patches[n])] = 0;
+}
+
 /* Entries, and targets of branches. */
 static void find_labels(void)
 {
     struct one i;
 
     is_label = calloc(h->text_bytes + 1, 1);
-    for (uint64_t n = 0; n < h->patches.count; n++)
-        note_label(plan.patches[n].original);
+    find_entries();
     for (const struct plan_block *b = plan.blocks; b < plan.blocks + h->blocks.count; b++) {
         original = b->original;
         for (uint32_t n = 0; n < b->count; n++) {
