@@ -140,10 +140,15 @@ static bool end_stop(void)
     return atomic_compare_exchange_strong(&forks.torn, &open, TORN_CLOSED);
 }
 
+bool fork_is_scanner(uint32_t tid)
+{
+    return tid && image() && tid == atomic_load(&image()->scanner);
+}
+
 bool fork_end_dead_stop(void)
 {
     uint32_t tid = atomic_load(&forks.forker);
-    if (!tid || !os_process_gone(tid) ||
+    if (!fork_is_scanner(tid) || !os_process_gone(tid) ||
         !atomic_compare_exchange_strong(&forks.forker, &tid, os_tid()))
         return false;
     struct lease *l = atomic_exchange(&forks.pending, NULL);
@@ -206,6 +211,17 @@ static void prepare_lease(bool is_quiescent)
         tear();
 }
 
+/* Only a scanner can be killed alone.  Else wait in one system call: a leak check may be under way. */
+static void take_forking(void)
+{
+    while (fork_is_scanner(atomic_load(&forks.forker))) {
+        if (lock_take_within(&forks.forking, DEAD_LOOK_NS))
+            return;
+        fork_end_dead_stop();
+    }
+    lock_take(&forks.forking);
+}
+
 void fork_prepare(void)
 {
     if (!forks.epoch || fork_shares_memory())
@@ -222,8 +238,7 @@ void fork_prepare(void)
         /* A prepare handler forks: that child gets no lease either. */
         return;
     struct os_signals signals = block_signals();
-    while (!lock_take_within(&forks.forking, DEAD_LOOK_NS))
-        fork_end_dead_stop();
+    take_forking();
     forks.signals = signals;
     forks.blocker = self;
     atomic_store(&forks.forker, os_tid());

@@ -102,6 +102,9 @@ void fork_lease_snapshot(void);
 struct lease *fork_resume_snapshot(uint32_t pid);
 void fork_drop_snapshot(struct lease *l);
 
+/* Is it the process that serves this one from outside (exit/post_mortem.c)? */
+bool fork_is_scanner(uint32_t tid);
+
 /*
  * A handshake: each writer saves its counters (thread.answer) before its next section, and
  * continues.  handshake_counters has the counters of `t` at the moment of handshake_begin; all

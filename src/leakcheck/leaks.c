@@ -52,8 +52,9 @@ bool leaks_begin(struct os_signals *blocked)
         os_restore_signals(blocked);
         if (holder >> 32 != me >> 32)
             continue; /* of the parent: the next try replaces it */
-        os_wait(&check_owner.over, seen, DEAD_LOOK_NS, false);
-        if (!os_process_gone((uint32_t)holder)) /* a scanner that was killed is replaced, too */
+        bool may_die = fork_is_scanner((uint32_t)holder);
+        os_wait(&check_owner.over, seen, may_die ? DEAD_LOOK_NS : 0, false);
+        if (!may_die || !os_process_gone((uint32_t)holder)) /* else it is replaced, too */
             holder = 0;
     }
 }
