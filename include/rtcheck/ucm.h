@@ -356,29 +356,28 @@ RTC_UCM_INLINE void rtc_ucm_report(unsigned missing)
     rtc_ucm_log(UCS_LOG_LEVEL_WARN, "events are missing: ", list);
 }
 
-/* Make each call, and check that it causes its events; those that handlers have installed. */
-RTC_UCM_INLINE ucs_status_t ucm_test_events(int events)
+/* `test` is NULL without the runtime. */
+RTC_UCM_INLINE ucs_status_t rtc_ucm_test(int (*test)(unsigned, unsigned *), int events)
 {
     unsigned missing = 0;
     rtc_ucm_start();
-    if (!rtc_event_test)
+    if (!test)
         return UCS_ERR_UNSUPPORTED;
-    int err = rtc_event_test((unsigned)events, &missing);
+    int err = test((unsigned)events, &missing);
     if (missing)
         rtc_ucm_report(missing);
     return rtc_ucm_status(err);
 }
 
+/* Make each call, and check that it causes its events; those that handlers have installed. */
+RTC_UCM_INLINE ucs_status_t ucm_test_events(int events)
+{
+    return rtc_ucm_test(rtc_event_test, events);
+}
+
 RTC_UCM_INLINE ucs_status_t ucm_test_external_events(int events)
 {
-    unsigned missing = 0;
-    rtc_ucm_start();
-    if (!rtc_event_test_external)
-        return UCS_ERR_UNSUPPORTED;
-    int err = rtc_event_test_external((unsigned)events, &missing);
-    if (missing)
-        rtc_ucm_report(missing);
-    return rtc_ucm_status(err);
+    return rtc_ucm_test(rtc_event_test_external, events);
 }
 
 /* ---- handlers -------------------------------------------------------------------------------- */

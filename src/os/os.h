@@ -387,7 +387,7 @@ bool os_has_memory_of(uint32_t pid); /* false: it has called exec */
 void os_serve(uint32_t pid);
 /*
  * Fork: returns 0 in the child, or its pidfd (close-on-exec), or -errno.  *pid: its number.  The child ends with the caller, and its
- * end sends no signal.  The kernel copies the memory as it is at one moment, also while other threads of the
+ * end sends no signal.  The kernel copies the memory as it is at one moment, even while other threads of the
  * memory run: pages are write-protected one by one, and a thread that writes to one waits until the fork is over.
  */
 int os_fork_snapshot(uint32_t *pid);

@@ -29,7 +29,7 @@ static struct {
     char path[NAME_ROOM];    /* by hand */
     char opened[NAME_ROOM];  /* with a launcher: by which every process opens the file */
     char aside[NAME_ROOM];   /* its path while an exec is under way */
-    const char *folder;      /* by hand: where it is made; NULL: a memfd */
+    const char *folder; /* without a launcher: the folder of the run file; NULL: it is a memfd */
 } run;
 
 struct run_header *run_header(void)

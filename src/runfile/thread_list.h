@@ -59,7 +59,7 @@ struct thread_totals threads_totals(void); /* takes no lock, may be called in an
 /*
  * A consistent snapshot while threads keep counting; no thread waits for it.  Not in a section.
  * false: impossible, because another thread's fork lasts longer than a second, this is the child of
- * a vfork, or a handler interrupted a section of its own thread.
+ * a vfork, or the caller is a signal handler that has interrupted a section of its thread.
  */
 bool threads_totals_at_once(struct thread_totals *sum);
 /* The counters of a record now: this thread's, in its answer to a handshake. */

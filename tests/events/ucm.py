@@ -45,7 +45,7 @@ def environment(stage):
 
 
 def overridden(stage):
-    """A library whose munmap comes first: each registration fails, and is told why."""
+    """A library whose munmap comes first: each registration fails, and a warning has the reason."""
     library = stage.program('events/munmaps.so')
     out, err = printed(stage, 'set', [library, stage.library])
     must(out == '%d %d, 0' % (UNSUPPORTED, UNSUPPORTED), out)

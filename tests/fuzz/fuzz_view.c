@@ -338,7 +338,7 @@ static void look(int fd, bool as_json)
         report_close(r);
 }
 
-/* As a program that waits for it, or `rtcheck check`, would have it; of a file that stays as it is. */
+/* The text for a program that waits for its leak check, or for `rtcheck check`.  The file is not changed. */
 static void print_checks(int fd, bool requested)
 {
     struct print_options how = {.leak_kinds = LEAK_DEFINITE | LEAK_POSSIBLE};

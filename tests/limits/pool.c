@@ -2,7 +2,7 @@
  * pool.c - a program with its heap in the run file (pool.py).
  *
  *     pool hold            prints the address of a block, waits for the end of its input
- *     pool fill [kill]     allocates until malloc fails, frees, goes on; then kills itself
+ *     pool fill [kill]     allocates until malloc fails, frees, and continues; then kills itself
  *     pool scattered COUNT as many blocks, 512 MiB from each to the next; prints, waits
  *     pool cold MIB        writes so much, reads it again
  *     pool children COUNT  forks so many short-lived children, one after the other
@@ -72,7 +72,7 @@ static int fill(int kills)
         free(more);
     }
     fprintf(stderr, "got %lu KiB\n", got * FILL_BYTES >> 10);
-    puts("full, and goes on");
+    puts("full, and continues");
     fflush(stdout);
     if (kills)
         raise(SIGKILL);

@@ -249,12 +249,12 @@ def hugetlbfs(stage):
 
 
 def full_tmpfs(stage):
-    """A full file system: malloc fails, the program goes on, and the report names the folder; also after SIGKILL."""
+    """A full file system: malloc fails, the program continues, and the report has the folder, also after SIGKILL."""
     for how in HOWS:
         folder = stage.room()
         scene = namespace(folder, 16)
         run = pool(stage, ['fill'], how, options=['pool-dir=' + folder], wrap=scene).wait()
-        must(run.status == 0 and run.out == b'full, and goes on\n', how, run.status, run.out, run.err, run.log)
+        must(run.status == 0 and run.out == b'full, and continues\n', how, run.status, run.out, run.err, run.log)
         got = int(re.search(rb'got (\d+) KiB', run.err)[1])
         must(6000 < got < 16384, how, got)
         wanted = r'malloc of 3000 B failed, in a heap of 64\.0 MiB in %s \(warning\)' % folder
@@ -263,7 +263,7 @@ def full_tmpfs(stage):
     scene = namespace(folder, 16)
     scene[-2] = scene[-2].replace('exec "$@"', '{ "$@"; cp --sparse=always %s/* %s/; }' % (folder, kept))
     run = pool(stage, ['fill', 'kill'], 'hand', options=['pool-dir=' + folder], wrap=scene, files=False).wait()
-    must(run.out == b'full, and goes on\n', run.status, run.out, run.err)
+    must(run.out == b'full, and continues\n', run.status, run.out, run.err)
     text = rtcheck(stage, 'report', one_file(kept))
     must(re.search(r'in a heap of 64\.0 MiB in %s \(warning\)' % folder, re.sub(r'\s+', ' ', text)), text)
     return '%d KiB of 16 MiB' % got
@@ -324,7 +324,7 @@ def cold(stage):
 
 
 def collapsible(mib):
-    """MiB of a new file in memory that the kernel puts on huge pages when this process asks for it."""
+    """The MiB of a new file in memory for which MADV_COLLAPSE of this process succeeds."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
